@@ -1,0 +1,43 @@
+"""taxolearn: certified large-margin classification over label trees, DAGs and graphs.
+
+>>> import taxolearn
+>>> taxolearn.Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+Taxonomy(tree, 3 nodes, 2 leaves, depth 1)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from taxolearn.methods.one_vs_rest_logistic import OneVsRestLogistic
+    from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
+    from taxolearn.methods.persistence import load
+    from taxolearn.structure import ClassGraph, Taxonomy
+
+__version__ = "0.1.0"
+
+# Where each public name lives. Loaded on first use, so that `import taxolearn` stays light.
+_HOMES = {
+    "ClassGraph": "taxolearn.structure",
+    "OneVsRestLogistic": "taxolearn.methods.one_vs_rest_logistic",
+    "OneVsRestSVM": "taxolearn.methods.one_vs_rest_svm",
+    "Taxonomy": "taxolearn.structure",
+    "load": "taxolearn.methods.persistence",
+}
+_SUBMODULES = ("certificates", "datasets", "errors", "losses", "metrics")
+
+__all__ = ["ClassGraph", "OneVsRestLogistic", "OneVsRestSVM", "Taxonomy", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _SUBMODULES:
+        return import_module(f"taxolearn.{name}")
+    raise AttributeError(f"module 'taxolearn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted((*globals(), *__all__, *_SUBMODULES))

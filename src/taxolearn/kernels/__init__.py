@@ -1,0 +1,1 @@
+"""Array-only functions compiled by numba; the only folder that imports it."""

@@ -1,0 +1,217 @@
+"""Rows of X, dense or sparse, behind one set of operations chosen at compile time by type.
+
+A solver kernel is written once on `row_dot`, `row_add`, ... and works on both layouts: the right body is picked
+through numba's `overload` from the type of its first argument, so there is no branch left at run time and the
+result can be cached (a function passed as an argument could not). With the compiler off the same Python bodies run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+
+class SparseRows(NamedTuple):
+    """CSR rows: row i has `data[indptr[i]:indptr[i+1]]` at columns `indices[...]`."""
+
+    indptr: Any
+    indices: Any
+    data: Any
+
+
+class DenseRows(NamedTuple):
+    """C-contiguous dense rows."""
+
+    data: Any
+
+
+def _choose(rows: Any, sparse: Callable[..., Any], dense: Callable[..., Any]) -> Callable[..., Any] | None:
+    if isinstance(rows, types.BaseNamedTuple):
+        if rows.instance_class is SparseRows:
+            return sparse
+        if rows.instance_class is DenseRows:
+            return dense
+    return None
+
+
+def _by_layout(sparse: Callable[..., Any], dense: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Decorate a stub: compiled, it becomes `sparse` or `dense` by the type of `rows`; plain, it calls them."""
+
+    def decorate(stub: Any) -> Any:
+        arguments = stub.__code__.co_varnames[: stub.__code__.co_argcount]
+        # numba wants the overload to have the stub's own argument names
+        chooser: dict[str, Any] = {"_choose": _choose, "sparse": sparse, "dense": dense}
+        exec(f"def choose({', '.join(arguments)}):\n    return _choose(rows, sparse, dense)", chooser)
+        overload(stub)(chooser["choose"])
+        return stub
+
+    return decorate
+
+
+def _n_rows_sparse(rows):  # type: ignore[no-untyped-def]
+    return rows.indptr.shape[0] - 1
+
+
+def _n_rows_dense(rows):  # type: ignore[no-untyped-def]
+    return rows.data.shape[0]
+
+
+@_by_layout(_n_rows_sparse, _n_rows_dense)
+def n_rows(rows):  # type: ignore[no-untyped-def]
+    """How many rows there are."""
+    return _n_rows_sparse(rows) if isinstance(rows, SparseRows) else _n_rows_dense(rows)
+
+
+def _mean_row_size_sparse(rows):  # type: ignore[no-untyped-def]
+    return max(1.0, rows.data.shape[0] / max(1, rows.indptr.shape[0] - 1))
+
+
+def _mean_row_size_dense(rows):  # type: ignore[no-untyped-def]
+    return float(max(1, rows.data.shape[1]))
+
+
+@_by_layout(_mean_row_size_sparse, _mean_row_size_dense)
+def mean_row_size(rows):  # type: ignore[no-untyped-def]
+    """Stored values a row, at least 1: what a visit costs."""
+    return _mean_row_size_sparse(rows) if isinstance(rows, SparseRows) else _mean_row_size_dense(rows)
+
+
+def _row_dot_sparse(rows, i, w):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(rows.indptr[i], rows.indptr[i + 1]):
+        total += rows.data[k] * w[rows.indices[k]]
+    return total
+
+
+def _row_dot_dense(rows, i, w):  # type: ignore[no-untyped-def]
+    # four accumulators: without fastmath the compiler may not reorder one sum into SIMD lanes
+    x = rows.data[i]
+    n = x.shape[0]
+    a = 0.0
+    b = 0.0
+    c = 0.0
+    d = 0.0
+    whole = n - n % 4
+    for j in range(0, whole, 4):
+        a += x[j] * w[j]
+        b += x[j + 1] * w[j + 1]
+        c += x[j + 2] * w[j + 2]
+        d += x[j + 3] * w[j + 3]
+    for j in range(whole, n):
+        a += x[j] * w[j]
+    return (a + b) + (c + d)
+
+
+@_by_layout(_row_dot_sparse, _row_dot_dense)
+def row_dot(rows, i, w):  # type: ignore[no-untyped-def]
+    """x_i . w in double precision."""
+    return _row_dot_sparse(rows, i, w) if isinstance(rows, SparseRows) else _row_dot_dense(rows, i, w)
+
+
+def _row_add_sparse(rows, i, scale, w):  # type: ignore[no-untyped-def]
+    for k in range(rows.indptr[i], rows.indptr[i + 1]):
+        w[rows.indices[k]] += scale * rows.data[k]
+
+
+def _row_add_dense(rows, i, scale, w):  # type: ignore[no-untyped-def]
+    x = rows.data[i]
+    for j in range(x.shape[0]):
+        w[j] += scale * x[j]
+
+
+@_by_layout(_row_add_sparse, _row_add_dense)
+def row_add(rows, i, scale, w):  # type: ignore[no-untyped-def]
+    """w += scale * x_i, in place."""
+    if isinstance(rows, SparseRows):
+        _row_add_sparse(rows, i, scale, w)
+    else:
+        _row_add_dense(rows, i, scale, w)
+
+
+def _row_square_sparse(rows, i):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(rows.indptr[i], rows.indptr[i + 1]):
+        value = float(rows.data[k])
+        total += value * value
+    return total
+
+
+def _row_square_dense(rows, i):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(rows.data.shape[1]):
+        value = float(rows.data[i, j])
+        total += value * value
+    return total
+
+
+@_by_layout(_row_square_sparse, _row_square_dense)
+def row_square(rows, i):  # type: ignore[no-untyped-def]
+    """||x_i||^2 in double precision."""
+    return _row_square_sparse(rows, i) if isinstance(rows, SparseRows) else _row_square_dense(rows, i)
+
+
+def _gather_sparse(rows, chosen):  # type: ignore[no-untyped-def]
+    m = chosen.shape[0]
+    indptr = np.empty(m + 1, dtype=np.int64)
+    indptr[0] = 0
+    for r in range(m):
+        i = chosen[r]
+        indptr[r + 1] = indptr[r] + rows.indptr[i + 1] - rows.indptr[i]
+    indices = np.empty(indptr[m], dtype=rows.indices.dtype)
+    data = np.empty(indptr[m], dtype=rows.data.dtype)
+    for r in range(m):
+        at = indptr[r]
+        for k in range(rows.indptr[chosen[r]], rows.indptr[chosen[r] + 1]):
+            indices[at] = rows.indices[k]
+            data[at] = rows.data[k]
+            at += 1
+    return SparseRows(indptr, indices, data)
+
+
+def _gather_dense(rows, chosen):  # type: ignore[no-untyped-def]
+    m = chosen.shape[0]
+    data = np.empty((m, rows.data.shape[1]), dtype=rows.data.dtype)
+    for r in range(m):
+        data[r] = rows.data[chosen[r]]
+    return DenseRows(data)
+
+
+@_by_layout(_gather_sparse, _gather_dense)
+def gather(rows, chosen):  # type: ignore[no-untyped-def]
+    """Copy the chosen rows side by side, so that sweeps over them stay in cache."""
+    return _gather_sparse(rows, chosen) if isinstance(rows, SparseRows) else _gather_dense(rows, chosen)
+
+
+def _scores_sparse(rows, weights, out):  # type: ignore[no-untyped-def]
+    width = weights.shape[1]
+    for i in range(out.shape[0]):
+        target = out[i]
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            value = rows.data[k]
+            source = weights[rows.indices[k]]
+            for b in range(width):
+                target[b] += value * source[b]
+
+
+def _scores_dense(rows, weights, out):  # type: ignore[no-untyped-def]
+    width = weights.shape[1]
+    for i in range(out.shape[0]):
+        target = out[i]
+        for j in range(rows.data.shape[1]):
+            value = rows.data[i, j]
+            source = weights[j]
+            for b in range(width):
+                target[b] += value * source[b]
+
+
+@_by_layout(_scores_sparse, _scores_dense)
+def add_scores(rows, weights, out):  # type: ignore[no-untyped-def]
+    """out += X weights for a feature-major block of weights (features x block): one read of X serves the block."""
+    if isinstance(rows, SparseRows):
+        _scores_sparse(rows, weights, out)
+    else:
+        _scores_dense(rows, weights, out)

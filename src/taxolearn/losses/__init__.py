@@ -1,0 +1,23 @@
+"""Losses, one file each."""
+
+from taxolearn.errors import DataError
+from taxolearn.losses.base import MarginLoss
+from taxolearn.losses.hinge import Hinge
+from taxolearn.losses.logistic import Logistic
+from taxolearn.losses.squared_hinge import SquaredHinge
+
+MARGIN_LOSSES: dict[str, MarginLoss] = {loss.name: loss for loss in (Hinge(), SquaredHinge(), Logistic())}
+
+
+def margin_loss(name: str, allowed: tuple[str, ...] = tuple(MARGIN_LOSSES)) -> MarginLoss:
+    """The one-vs-rest loss of that name.
+
+    >>> margin_loss("hinge")
+    Hinge(margin=1.0)
+    """
+    if name not in allowed:
+        raise DataError(f"loss={name!r} is not known here; choose one of {', '.join(map(repr, allowed))}")
+    return MARGIN_LOSSES[name]
+
+
+__all__ = ["MARGIN_LOSSES", "Hinge", "Logistic", "MarginLoss", "SquaredHinge", "margin_loss"]

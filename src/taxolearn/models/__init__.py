@@ -1,0 +1,24 @@
+"""Class weights and their storage on disk."""
+
+from __future__ import annotations
+
+from taxolearn.models.manifest import ArraySpec, Manifest
+from taxolearn.models.names import decode_names, encode_names
+from taxolearn.models.packing import pack_taxonomy, pack_weights, unpack_taxonomy, unpack_weights
+from taxolearn.models.storage import read_manifest, read_model, write_model
+from taxolearn.models.weights import LinearWeights
+
+__all__ = [
+    "ArraySpec",
+    "LinearWeights",
+    "Manifest",
+    "decode_names",
+    "encode_names",
+    "pack_taxonomy",
+    "pack_weights",
+    "read_manifest",
+    "read_model",
+    "unpack_taxonomy",
+    "unpack_weights",
+    "write_model",
+]

@@ -1,0 +1,329 @@
+"""Labels of every accepted form, as one CSR of ids.
+
+Accepted: a 1-D array, series or list of names; a list of lists, sets or tuples of names (multi-label); a sparse or dense 0/1
+indicator over the nodes; a table, or 2-D array of strings, with one column a level and empty cells for shorter paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.errors import LabelError, TaxonomyError
+from taxolearn.structure import Taxonomy
+from taxolearn.structure.names import hint, is_empty, show
+from taxolearn.structure.path_builders import path_of_row
+from taxolearn.structure.tables import read_table
+
+Form = Literal["names", "sets", "indicator", "levels"]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which labels each row has: ids `indices[indptr[i]:indptr[i+1]]`, sorted, into `names`.
+
+    >>> labels = encode_labels([["b"], ["a", "b"]])
+    >>> labels.names, labels.indptr.tolist(), labels.indices.tolist(), labels.multilabel
+    (('a', 'b'), [0, 1, 3], [1, 0, 1], True)
+    """
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    names: tuple[Hashable, ...]
+    form: Form
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows.
+
+        >>> encode_labels(["a", "b", "a"]).n_rows
+        3
+        """
+        return len(self.indptr) - 1
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether the form allows several labels a row.
+
+        >>> encode_labels(["a", "b"]).multilabel
+        False
+        """
+        return self.form in ("sets", "indicator")
+
+    def matrix(self, dtype: npt.DTypeLike = np.float64) -> sp.csr_array:
+        """Rows x names, 1 where the row has the label.
+
+        >>> encode_labels([["b"], ["a", "b"]]).matrix(int).toarray().tolist()
+        [[0, 1], [1, 1]]
+        """
+        ones = np.ones(len(self.indices), dtype=dtype)
+        return sp.csr_array((ones, self.indices, self.indptr), shape=(self.n_rows, len(self.names)))
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many rows have each label.
+
+        >>> encode_labels([["b"], ["a", "b"]]).counts().tolist()
+        [1, 2]
+        """
+        return np.bincount(self.indices, minlength=len(self.names)).astype(np.int64)
+
+
+def encode_labels(
+    y: Any, taxonomy: Taxonomy | None = None, *, allow_empty: bool = False, what: str = "y"
+) -> Labels:
+    """Labels of any accepted form as ids of the taxonomy's nodes, or of the sorted distinct labels.
+
+    >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+    >>> encode_labels(["Dog", "Animal"], tree).indices.tolist()
+    [2, 0]
+    >>> encode_labels(["Dgo"], tree)
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.LabelError: y, row 0: unknown label 'Dgo'; did you mean 'Dog'?
+    """
+    form, rows = _recognise(y, taxonomy, what)
+    if form == "indicator":
+        return _from_indicator(rows, taxonomy, allow_empty, what)
+    if form == "levels":
+        return _from_levels(rows, taxonomy, what)
+    if form == "sets":
+        return _from_sets(rows, taxonomy, allow_empty, what)
+    return _from_names(rows, taxonomy, what)
+
+
+def align_labels(
+    y_true: Any, y_pred: Any, taxonomy: Taxonomy | None = None, *, allow_empty: bool = True
+) -> tuple[Labels, Labels]:
+    """Two sets of labels over one set of names: the taxonomy's, or all that occur in either.
+
+    >>> true, predicted = align_labels(["a", "b"], ["b", "c"])
+    >>> true.names, predicted.indices.tolist()
+    (('a', 'b', 'c'), [1, 2])
+    """
+    true = encode_labels(y_true, taxonomy, allow_empty=allow_empty, what="y_true")
+    predicted = encode_labels(y_pred, taxonomy, allow_empty=allow_empty, what="y_pred")
+    if true.n_rows != predicted.n_rows:
+        raise LabelError(f"y_true has {true.n_rows} rows and y_pred has {predicted.n_rows}; give the same rows to both")
+    if true.names == predicted.names:
+        return true, predicted
+    if "indicator" in (true.form, predicted.form):
+        raise LabelError(
+            f"y_true has {len(true.names)} classes and y_pred has {len(predicted.names)}; "
+            "indicators need the same columns on both sides"
+        )
+    names = _sorted_names(dict.fromkeys((*true.names, *predicted.names)))
+    return _renamed(true, names), _renamed(predicted, names)
+
+
+def _renamed(labels: Labels, names: tuple[Hashable, ...]) -> Labels:
+    lookup = {name: i for i, name in enumerate(names)}
+    to_new = np.array([lookup[name] for name in labels.names], dtype=np.int32)
+    moved = to_new[labels.indices] if len(labels.indices) else labels.indices
+    # both lists are sorted the same way, so ids keep their order within a row
+    return Labels(labels.indptr, moved, names, labels.form)
+
+
+def _recognise(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]:
+    """Which form y has, and y as something that form's reader can walk through."""
+    if y is None or isinstance(y, str | bytes | dict):
+        raise LabelError(f"{what} must hold one label or set of labels a row, not {show(y)}")
+    if sp.issparse(y):
+        return "indicator", y
+    if hasattr(y, "columns") or hasattr(y, "column_names"):
+        return _recognise_table(y, taxonomy, what)
+    if not isinstance(y, np.ndarray):
+        if hasattr(y, "to_numpy"):  # a series or an index of any table library
+            y = y.to_numpy()
+        elif not isinstance(y, list):
+            try:
+                y = list(y) if isinstance(y, Iterable) and not hasattr(y, "__array__") else np.asarray(y)
+            except (TypeError, ValueError) as error:
+                raise LabelError(f"{what} cannot be read as labels: {error}") from None
+    if isinstance(y, np.ndarray):
+        if y.ndim == 2:
+            if y.dtype.kind in "biuf":
+                return "indicator", y
+            if y.dtype.kind in "OUS":
+                return "levels", ([f"column {j}" for j in range(y.shape[1])], y.tolist())
+        if y.ndim != 1 or y.dtype.kind in "cV":
+            raise LabelError(
+                f"{what} has shape {y.shape} and type {y.dtype}; give names, a list of lists, an indicator or level columns"
+            )
+        if y.dtype.kind != "O":
+            return "names", y
+        y = y.tolist()
+    if _holds_sets(y, taxonomy):
+        return "sets", y
+    return "names", y
+
+
+def _holds_sets(y: list[Any], taxonomy: Taxonomy | None) -> bool:
+    collections = [isinstance(entry, list | tuple | set | frozenset | np.ndarray) for entry in y]
+    if not any(collections):
+        return False
+    # a taxonomy may have tuples as names: then a list of such tuples is one name a row
+    return not (taxonomy is not None and all(isinstance(entry, tuple) and entry in taxonomy for entry in y))
+
+
+def _recognise_table(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]:
+    try:
+        frame = read_table(y)
+    except TaxonomyError as error:
+        raise LabelError(f"{what}: {error}") from None
+    if taxonomy is not None and len(frame.columns) == taxonomy.n_nodes and len(frame.columns) > 1:
+        dense = frame.to_numpy()
+        if dense.dtype.kind in "biuf":
+            return "indicator", dense
+    return "levels", (list(frame.columns), list(frame.iter_rows()))
+
+
+def _from_indicator(y: Any, taxonomy: Taxonomy | None, allow_empty: bool, what: str) -> Labels:
+    width = y.shape[1]
+    if taxonomy is not None and width != taxonomy.n_nodes:
+        raise LabelError(
+            f"{what} is an indicator with {width} columns, but the taxonomy has {taxonomy.n_nodes} nodes; "
+            "give one column a node, in the order of taxonomy.nodes"
+        )
+    matrix = y.tocsr(copy=True) if sp.issparse(y) else sp.csr_array(y)
+    if sp.issparse(y):
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    odd = np.flatnonzero(matrix.data != 1)
+    if len(odd):
+        row = int(np.searchsorted(matrix.indptr, odd[0], side="right")) - 1
+        raise LabelError(f"{what}, row {row}: an indicator holds only 0 and 1, found {show(matrix.data[odd[0]])}")
+    matrix.sort_indices()
+    names = taxonomy.nodes if taxonomy is not None else tuple(range(width))
+    indptr = matrix.indptr.astype(np.int64)
+    _check_empty(indptr, allow_empty, what)
+    return Labels(indptr, matrix.indices.astype(np.int32), names, "indicator")
+
+
+def _from_names(y: Any, taxonomy: Taxonomy | None, what: str) -> Labels:
+    distinct, inverse = _factorize(y, what)
+    for position, name in enumerate(distinct):
+        if is_empty(name):
+            row = int(np.flatnonzero(inverse == position)[0])
+            raise LabelError(f"{what}, row {row} has an empty label {show(name)}; every row needs a label")
+    ids, names = _resolve(distinct, inverse, taxonomy, what)
+    indptr = np.arange(len(inverse) + 1, dtype=np.int64)
+    return Labels(indptr, ids[inverse], names, "names")
+
+
+def _factorize(y: Any, what: str) -> tuple[list[Any], npt.NDArray[np.int64]]:
+    """Distinct labels, and for each entry which of them it is."""
+    if isinstance(y, np.ndarray):
+        values, inverse = np.unique(y, return_inverse=True)
+        return values.tolist(), inverse.astype(np.int64)
+    seen: dict[Any, int] = {}
+    try:
+        codes = np.fromiter((seen.setdefault(label, len(seen)) for label in y), dtype=np.int64, count=len(y))
+    except TypeError:
+        row, culprit = next((i, label) for i, label in enumerate(y) if not isinstance(label, Hashable))
+        raise LabelError(
+            f"{what}, row {row}: {show(culprit)} ({type(culprit).__name__}) cannot be a label; use strings or numbers"
+        ) from None
+    distinct = [label.item() if isinstance(label, np.generic) else label for label in seen]
+    return distinct, codes
+
+
+def _resolve(
+    distinct: Sequence[Any], inverse: npt.NDArray[np.int64], taxonomy: Taxonomy | None, what: str, rows: Any = None
+) -> tuple[npt.NDArray[np.int32], tuple[Hashable, ...]]:
+    """Ids of the distinct labels: nodes of the taxonomy, or places in their sorted list."""
+    if taxonomy is None:
+        names = _sorted_names(distinct)
+        lookup = {name: i for i, name in enumerate(names)}
+        return np.array([lookup[name] for name in distinct], dtype=np.int32), names
+    for position, name in enumerate(distinct):
+        if name not in taxonomy:
+            first = int(np.flatnonzero(inverse == position)[0])
+            row = first if rows is None else int(rows[first])
+            raise LabelError(f"{what}, row {row}: unknown label {show(name)}{hint(name, taxonomy.nodes)}")
+    return taxonomy.ids_of(list(distinct)), taxonomy.nodes
+
+
+def _sorted_names(names: Iterable[Any]) -> tuple[Hashable, ...]:
+    unique = list(names)
+    try:
+        return tuple(sorted(unique))
+    except TypeError:  # several types: by type, then by text
+        return tuple(sorted(unique, key=lambda name: (type(name).__name__, repr(name))))
+
+
+def _from_sets(y: list[Any], taxonomy: Taxonomy | None, allow_empty: bool, what: str) -> Labels:
+    lengths = np.empty(len(y), dtype=np.int64)
+    flat: list[Any] = []
+    for row, entry in enumerate(y):
+        if not isinstance(entry, list | tuple | set | frozenset | np.ndarray):
+            raise LabelError(
+                f"{what}, row {row}: expected a list of labels as in the other rows, found {show(entry)}; "
+                "wrap a single label in a list"
+            )
+        lengths[row] = len(entry)
+        flat.extend(entry)
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
+    _check_empty(indptr, allow_empty, what)
+    row_of = np.repeat(np.arange(len(y)), lengths)
+    try:
+        distinct, inverse = _factorize(flat, what)
+    except LabelError:
+        at = next(i for i, label in enumerate(flat) if not isinstance(label, Hashable))
+        raise LabelError(f"{what}, row {row_of[at]}: {show(flat[at])} cannot be a label; use strings or numbers") from None
+    for position, name in enumerate(distinct):
+        if is_empty(name):
+            row = int(row_of[np.flatnonzero(inverse == position)[0]])
+            raise LabelError(f"{what}, row {row} has an empty label {show(name)} among its labels; remove it")
+    ids, names = _resolve(distinct, inverse, taxonomy, what, row_of)
+    indicator = sp.csr_array((np.ones(len(inverse)), ids[inverse], indptr), shape=(len(y), max(1, len(names))))
+    indicator.sum_duplicates()  # a label said twice counts once
+    return Labels(indicator.indptr.astype(np.int64), indicator.indices.astype(np.int32), names, "sets")
+
+
+def _from_levels(table: tuple[list[str], list[Sequence[Any]]], taxonomy: Taxonomy | None, what: str) -> Labels:
+    levels, rows = table
+    paths: dict[tuple[Hashable, ...], int] = {}
+    codes = np.empty(len(rows), dtype=np.int64)
+    try:
+        for position, row in enumerate(rows):
+            codes[position] = paths.setdefault(tuple(path_of_row(row, levels, position)), len(paths))
+        known = taxonomy or Taxonomy.from_paths([list(path) for path in paths], repeated="path")
+    except TaxonomyError as error:
+        raise LabelError(f"{what}: {error}") from None
+    distinct = [_node_at(path, known, codes, number, what) for number, path in enumerate(paths)]
+    ids, names = _resolve(distinct, codes, taxonomy, what)
+    return Labels(np.arange(len(rows) + 1, dtype=np.int64), ids[codes], names, "levels")
+
+
+def _node_at(
+    path: tuple[Hashable, ...], taxonomy: Taxonomy, codes: npt.NDArray[np.int64], number: int, what: str
+) -> Hashable:
+    """The node that a path of names leads to; its name may be the last component or the whole path."""
+    last = path[-1]
+    if last in taxonomy:
+        above = taxonomy.ancestors(last)
+        if all(name in above for name in path[:-1]):
+            return last
+    for whole in ("/".join(map(str, path)), path):
+        if whole in taxonomy:
+            return whole
+    row = int(np.flatnonzero(codes == number)[0])
+    told = f"{what}, row {row}: the taxonomy has no path {show('/'.join(map(str, path)))}"
+    if last in taxonomy:
+        raise LabelError(f"{told}; {show(last)} stands at {show('/'.join(map(str, taxonomy.path(last))))}")
+    raise LabelError(f"{told}{hint(last, taxonomy.nodes)}")
+
+
+def _check_empty(indptr: npt.NDArray[np.int64], allow_empty: bool, what: str) -> None:
+    if allow_empty:
+        return
+    empty = np.flatnonzero(np.diff(indptr) == 0)
+    if len(empty):
+        raise LabelError(
+            f"{what}, row {empty[0]} has an empty label set ({len(empty)} such rows); drop these rows or label them"
+        )
