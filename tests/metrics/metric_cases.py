@@ -61,6 +61,21 @@ def cases(draw, *, single: bool = False, min_true: int = 0):
     )
 
 
+def crossing_case(*, n_groups: int = 9, n_leaves: int = 40, n_rows: int = 400, seed: int = 0) -> Case:
+    """Leaves with several parents each, all at depth two: labels meet in many nodes at the same distance."""
+    rng = np.random.default_rng(seed)
+    edges = [("root", f"g{i}") for i in range(n_groups)]
+    for leaf in range(n_leaves):
+        groups = rng.choice(n_groups, rng.integers(1, 5), replace=False)
+        edges += [(f"g{group}", f"leaf{leaf}") for group in sorted(groups)]
+    taxonomy, parents = with_parents(edges)
+
+    def rows():
+        return [{f"leaf{i}" for i in rng.integers(0, n_leaves, size)} for size in rng.integers(1, 9, n_rows)]
+
+    return Case(taxonomy, parents, rows(), rows(), None)
+
+
 def large_case(*, dag: bool, single: bool, n_nodes: int = 40, n_rows: int = 300, seed: int = 0) -> Case:
     """Deeper and wider than hypothesis would draw: many ties and redundant common ancestors."""
     rng = np.random.default_rng(seed)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from taxolearn import metrics
-from taxolearn.errors import DataError, LabelError, TaxonomyError
+from taxolearn.errors import DataError, LabelError, TaxolearnError, TaxonomyError
 from taxolearn.structure import Taxonomy
 
 TREE = Taxonomy.from_paths(["animal/cat", "animal/dog", "plant/tree"])
@@ -51,13 +54,13 @@ def test_missing_taxonomy(metric):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        ([1.0], "shape"),
+        ([1.0], "entries"),
         ([[1.0, 1.0]], "shape"),
-        ([1.0, -1.0], r"sample_weight\[1\]"),
-        ([np.nan, 1.0], r"sample_weight\[0\]"),
-        ([np.inf, 1.0], "finite"),
-        ([0.0, 0.0], "zero on every row"),
-        (["heavy", "light"], "one number a row"),
+        ([1.0, -1.0], "-1.0 at row 1"),
+        ([np.nan, 1.0], "nan at row 0"),
+        ([np.inf, 1.0], "inf at row 0"),
+        ([0.0, 0.0], "zero for every row"),
+        (["heavy", "light"], "cannot be read as numbers"),
     ],
 )
 def test_sample_weight(metric, weight, message):
@@ -79,13 +82,24 @@ def test_unknown_average(metric):
         metric(["cat"], ["cat"], TREE, average="macro")
 
 
-def test_macro_labels():
-    with pytest.raises(LabelError, match="empty"):
-        metrics.macro_f1(["cat"], ["cat"], TREE, labels=[])
-    with pytest.raises(LabelError, match="twice"):
-        metrics.macro_f1(["cat"], ["cat"], TREE, labels=["cat", "dog", "cat"])
-    with pytest.raises(LabelError, match="cta"):
-        metrics.macro_f1(["cat"], ["cat"], TREE, labels=["cta"])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([], "at least one"),
+        ("cat", "not 'cat'"),
+        (7, "not 7"),
+        ([["cat"]], "must be a list"),
+        (["cat", "dog", "cat"], "'cat' twice"),
+        (["cta"], "cta"),
+    ],
+)
+def test_bad_labels(labels, message):
+    with pytest.raises(LabelError, match=message):
+        metrics.macro_f1(["cat"], ["cat"], TREE, labels=labels)
+    for metric in RANKED:
+        width = 3 if labels == ["cat", "dog", "cat"] else 1
+        with pytest.raises(LabelError, match=message):
+            metric(["cat"], np.zeros((1, width)), TREE, labels=labels)
 
 
 @pytest.mark.parametrize("metric", RANKED)
@@ -135,6 +149,37 @@ def test_bad_scores(metric, scores, options, error, message):
         metric(["cat", "dog"], scores, TREE, **options)
 
 
+scalars = (
+    st.none() | st.booleans() | st.integers(-2, 3) | st.floats() | st.sampled_from(["cat", "dog", "", "x"])
+)
+rows = st.lists(scalars, max_size=3) | scalars | st.lists(st.lists(scalars, max_size=2), max_size=2)
+junk = (
+    st.lists(rows, max_size=3)
+    | scalars
+    | st.lists(rows, max_size=3).map(tuple)
+    | st.dictionaries(st.sampled_from("ab"), scalars, max_size=2)
+    | hnp.arrays(
+        st.sampled_from([float, int, bool, complex, "U3", "M8[D]"]), hnp.array_shapes(min_dims=0, max_dims=3)
+    )
+    | st.sampled_from(
+        [sp.csr_array((2, 6)), sp.coo_array(np.eye(2)), np.array([["cat", None]], dtype=object), object()]
+    )
+)
+
+valid = st.sampled_from([["cat"], ["cat", "dog"], [["cat", "dog"], []], [["dog"]], [[], [], []]])
+
+
+@settings(deadline=None, max_examples=500)
+@given(valid | junk, valid | junk, st.sampled_from([None, TREE]), st.sampled_from([*SETS, *RANKED]))
+def test_junk_gives_a_number_or_a_clear_error(first, second, taxonomy, metric):
+    try:
+        value = metric(first, second, taxonomy)
+    except TaxolearnError:
+        return
+    assert isinstance(value, float)
+    assert np.isfinite(value)
+
+
 def test_bad_propensities():
     row = ["cat"], [["cat"]], TREE
     with pytest.raises(LabelError, match="no value for label 'cat'"):
@@ -142,6 +187,9 @@ def test_bad_propensities():
     for value in (0.0, -1.0, 1.5, np.nan, "much"):
         with pytest.raises(DataError, match="propensity of 'cat'"):
             psp(*row, propensities={"cat": value})
+    for values in (None, 0.5, [0.5], "cat"):
+        with pytest.raises(DataError, match="must map labels"):
+            psp(*row, propensities=values)
     with pytest.raises(DataError, match="at least 3"):
         metrics.propensities(["cat", "dog"])
     for option in ({"a": 0}, {"b": -1.0}, {"a": np.nan}, {"b": "1"}):

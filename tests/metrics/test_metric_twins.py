@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from metric_cases import Case, cases, large_case
+from metric_cases import Case, cases, crossing_case, large_case
 
 from reference import metrics_twin as twin
 from taxolearn import metrics
@@ -75,6 +76,19 @@ def test_many_rows_in_chunks(dag, single, work):
     assert lca == pytest.approx(twin.lca(*sets))
     assert loss == pytest.approx(twin.tree_loss(*sets))
     assert f1 == pytest.approx(twin.hierarchical(*sets)[2])
+
+
+def test_lca_with_many_redundant_ancestors():
+    case = crossing_case()
+    expected = [twin.lca(case.parents, [t], [p]) for t, p in zip(case.true, case.pred, strict=True)]
+    found = [
+        tuple(
+            metric([t], [p], case.taxonomy)
+            for metric in (metrics.lca_precision, metrics.lca_recall, metrics.lca_f1)
+        )
+        for t, p in zip(case.y_true, case.y_pred, strict=True)
+    ]
+    assert np.array(found) == pytest.approx(np.array(expected))
 
 
 @EXAMPLES

@@ -153,6 +153,13 @@ def test_k_may_exceed_everything():
         assert 0 <= metrics.ndcg_at_k(["C"], scores, TREE, k=huge) < 1
 
 
+def test_without_a_taxonomy_a_ranked_name_may_be_new():
+    p = {"cat": 0.5}
+    for row, score in ((["dog", "cat"], 1.0), (["dog", "cow"], 0.0)):
+        assert metrics.propensity_scored_precision_at_k(["cat"], [row], propensities=p, k=2) == score
+        assert metrics.precision_at_k(["cat"], [row], k=2) == score / 2
+
+
 def test_rows_of_arrays():
     assert metrics.precision_at_k(["a", "b"], [np.array([0.1, 0.2])] * 2, labels=["a", "b"], k=1) == 0.5
     assert metrics.precision_at_k(["a", "b"], [np.array(["b"]), np.array(["b", "a"])], k=1) == 0.5

@@ -4,8 +4,8 @@ Reading and writing: `read_libsvm`, `read_lshtc`, `read_xmc`, `read_arff`, `read
 return a `Dataset`, and the matching writers take one; `read_edges` and `read_rcv1_topics` return a taxonomy.
 Files may be compressed (gz, xz, bz2, zst).
 
-Generating: `make_synthetic_balanced`, `make_synthetic_unbalanced`, `make_text_like` with the published `SHAPES`,
-`random_taxonomy`.
+Generating: `make_synthetic_balanced`, `make_synthetic_unbalanced`, `make_text_like` with the published
+`SHAPES`, `random_taxonomy`.
 """
 
 from __future__ import annotations

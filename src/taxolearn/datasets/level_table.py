@@ -219,7 +219,8 @@ def write_level_table(path: PathLike, dataset: Dataset, *, delimiter: str = ",")
         )
     X = None if dataset.X is None else features_of(dataset, "a level table")
     with writing(path) as stream:
-        writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+        # Lines end in CR LF (RFC 4180): only then does the writer quote a lone CR inside a text.
+        writer = csv.writer(stream, delimiter=delimiter, lineterminator="\r\n")
         writer.writerow([*names, *features])
         for row, path_names in enumerate(paths):
             cells = [*path_names, *[""] * (depth - len(path_names))]

@@ -65,19 +65,17 @@ def random_taxonomy(
 def _check_sizes(n_inner: int, n_leaves: int, depth: int | None, dag: bool) -> int:
     """The depth, when a tree of these numbers exists.
 
-    It has `depth` inner nodes in a row at least, and at most as many as `n_leaves` paths hold that meet in the
-    root only.
+    It has `depth` inner nodes in a row at least, and at most as many as `n_leaves` paths hold that meet in
+    the root only.
     """
     if n_inner < 1 or n_leaves < 1:
-        raise DataError(
-            f"a taxonomy has a root and a leaf, found {n_inner} inner nodes and {n_leaves} leaves"
-        )
+        raise DataError(f"a tree has a root and leaves, found {n_inner} inner nodes, {n_leaves} leaves")
     least = 1 + -(-(n_inner - 1) // n_leaves)
     if depth is None:
         depth = min(max(_DEFAULT_DEPTH, least), n_inner)
     if not least <= depth <= n_inner:
         raise DataError(
-            f"{n_inner} inner nodes and {n_leaves} leaves allow a depth of {least} to {n_inner}, found {depth}"
+            f"{n_inner} inner nodes, {n_leaves} leaves allow a depth of {least} to {n_inner}, found {depth}"
         )
     if dag and depth < 2:
         raise DataError("a taxonomy of depth 1 is a tree; a DAG needs depth 2 at least")

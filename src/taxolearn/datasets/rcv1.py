@@ -45,7 +45,7 @@ def read_rcv1_topics(path: PathLike) -> Topics:
     """
     from taxolearn.structure import Taxonomy
 
-    parents: dict[str, list[str]] = {}
+    first_line: dict[tuple[str, str], int] = {}
     descriptions: dict[str, str] = {}
     for line, text in text_lines(path):
         if not text.strip():
@@ -55,15 +55,23 @@ def read_rcv1_topics(path: PathLike) -> Topics:
             expected = "'parent: ... child: ... child-description: ...'"
             raise FileFormatError(path, line, f"expected {expected}, found {quoted(text)}")
         parent, child, description = found.groups()
-        above = parents.setdefault(child, [])
-        if parent in above or (child in descriptions and _NO_PARENT in (parent, *above)):
-            raise FileFormatError(path, line, f"expected a new topic, found {quoted(child)} again")
-        above.append(parent)
+        if (parent, child) in first_line:
+            message = f"expected a new pair, found that of line {first_line[parent, child]}"
+            raise FileFormatError(path, line, message)
+        first_line[parent, child] = line
         descriptions.setdefault(child, description.strip())
-    if not parents:
-        raise FileFormatError(path, None, "expected topics, found none")
-    without_none = {child: [] if above == [_NO_PARENT] else above for child, above in parents.items()}
-    return Topics(build(path, None, Taxonomy.from_parents, without_none), descriptions)
+    roots = [child for parent, child in first_line if parent == _NO_PARENT]
+    if len(roots) != 1:
+        message = f"expected one topic whose parent is {_NO_PARENT}, found {len(roots)}"
+        raise FileFormatError(path, None, message)
+    for (parent, child), line in first_line.items():
+        if parent not in descriptions and parent != _NO_PARENT:
+            message = f"expected a parent that is a topic, found {quoted(parent)} above {quoted(child)}"
+            raise FileFormatError(path, line, message)
+    edges = [pair for pair in first_line if pair[0] != _NO_PARENT]
+    if not edges:
+        return Topics(Taxonomy.from_parents({roots[0]: None}), descriptions)
+    return Topics(build(path, None, Taxonomy.from_edges, edges), descriptions)
 
 
 def write_rcv1_topics(

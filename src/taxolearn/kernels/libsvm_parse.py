@@ -141,19 +141,6 @@ def _parse_number(buffer, pos):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_marks(buffer):  # type: ignore[no-untyped-def]
-    """(newlines, commas, colons): together they bound the sizes of the arrays `parse_rows` fills."""
-    newlines = 0
-    commas = 0
-    colons = 0
-    for byte in buffer:
-        newlines += byte == _NEWLINE
-        commas += byte == _COMMA
-        colons += byte == _COLON
-    return newlines, commas, colons
-
-
-@kernel
 def _parse_labels(buffer, pos, n_labels, label_start, label_end):  # type: ignore[no-untyped-def]
     """(end, number of labels so far, code): comma-separated labels; blanks may follow a comma."""
     while True:
@@ -218,6 +205,8 @@ def parse_rows(  # type: ignore[no-untyped-def]
     blank line is a row without labels and features; otherwise it is skipped. `slow[k]` is set where `float`
     has to read the number: `data[k]` then holds the number's offset in the buffer.
     `buffer[label_start[j]:label_end[j]]` is a label.
+
+    Sizes: newlines bound the rows, colons the features, newlines and commas together the labels.
 
     Returns (rows, features, labels, sorted, code, offset): `sorted` is False when some row's indices do not
     ascend strictly; `code` is OK or what is wrong at `offset`.

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from taxolearn.problem.labels import Labels, encode_labels
 
 from taxolearn.errors import DataError, LabelError
-from taxolearn.metrics._rows import FloatArray, IntArray, row_chunks, row_weights
+from taxolearn.metrics._rows import FloatArray, IntArray, class_names, row_chunks, row_weights
+from taxolearn.problem.labels import Labels, encode_labels
 from taxolearn.structure import Taxonomy
+from taxolearn.structure.names import show
 
 _NOBODY = -1  # no class at this rank
 _UNKNOWN = -2  # a class that no true label can equal
@@ -57,7 +58,7 @@ def _checked_k(k: int) -> int:
     try:
         value = operator.index(k)
     except TypeError:
-        raise DataError(f"k must be a whole number, not {k!r}") from None
+        raise DataError(f"k must be a whole number, not {show(k)}") from None
     if isinstance(k, bool) or value < 1:
         raise DataError(f"k must be at least 1, not {k!r}")
     return value
@@ -119,11 +120,9 @@ def _column_ids(
                 f"scores has {n_columns} columns but {order} are {len(names)}; name the columns with labels="
             )
         return np.arange(n_columns)
-    chosen = list(labels)
+    chosen = class_names(labels)
     if len(chosen) != n_columns:
         raise DataError(f"scores has {n_columns} columns but labels names {len(chosen)}")
-    if len(set(chosen)) < len(chosen):
-        raise LabelError("labels names a class twice; name each column once")
     if taxonomy is not None:
         return np.asarray(taxonomy.ids_of(chosen), dtype=np.int64)
     index = {name: i for i, name in enumerate(names)}
@@ -183,7 +182,9 @@ def _ranked_ids(rankings: Any, k: int, true: Labels, taxonomy: Taxonomy | None) 
     twice = np.argwhere((in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0))
     if twice.size:
         row, column = twice[0]
-        raise LabelError(f"row {row} ranks {true.names[in_order[row, column]]!r} twice; rank each label once")
+        raise LabelError(
+            f"row {row} ranks {show(true.names[in_order[row, column]])} twice; rank a label once"
+        )
     return ids
 
 
@@ -192,14 +193,14 @@ def _ranked_names(rankings: Any, k: int) -> tuple[IntArray, list[Any]]:
     if not isinstance(rankings, list | tuple):
         array = np.asarray(rankings)
         if array.ndim not in (1, 2):
-            raise LabelError(f"scores must hold scores or ranked labels for every row, not {rankings!r}")
+            raise LabelError(f"scores must hold scores or ranked labels for every row, not {show(rankings)}")
         if array.ndim == 2:
             array = array[:, :k]
             return np.full(len(array), array.shape[1]), array.ravel().tolist()
         rankings = array.tolist()
     for i, row in enumerate(rankings):
         if isinstance(row, str | bytes) or not hasattr(row, "__len__") or not hasattr(row, "__iter__"):
-            raise LabelError(f"row {i} of scores is {row!r}; expected scores or a list of labels, best first")
+            raise LabelError(f"row {i} of scores is {show(row)}; expected scores or labels, best first")
     rows = [list(row)[:k] for row in rankings]
     sizes = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     return sizes, [name for row in rows for name in row]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from taxolearn.problem.labels import Labels, align_labels
 
-from taxolearn.errors import DataError, LabelError, TaxonomyError
+from taxolearn.errors import LabelError, TaxonomyError
+from taxolearn.problem.inputs import check_sample_weight
+from taxolearn.problem.labels import Labels, align_labels
 from taxolearn.structure import Taxonomy
+from taxolearn.structure.names import show
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -76,27 +78,26 @@ def required(taxonomy: Taxonomy | None, metric: str) -> Taxonomy:
     return taxonomy
 
 
+def class_names(labels: Any) -> list[Hashable]:
+    """The names given as labels=..., each once."""
+    try:
+        names = [] if isinstance(labels, str | bytes) else list(labels)
+        distinct_names = set(names)
+    except TypeError:
+        names = []
+    if not names:
+        raise LabelError(f"labels must be a list of at least one class name, not {show(labels)}")
+    if len(distinct_names) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise LabelError(f"labels names {show(twice)} twice; name each class once")
+    return names
+
+
 def row_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     if n_rows == 0:
         raise LabelError("y_true has no rows; a metric needs at least one")
-    if sample_weight is None:
-        return np.ones(n_rows)
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("sample_weight must hold one number a row") from None
-    if weights.shape != (n_rows,):
-        raise DataError(
-            f"sample_weight has shape {weights.shape}; expected one weight for each of {n_rows} rows"
-        )
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if bad.size:
-        raise DataError(
-            f"sample_weight[{bad[0]}] is {weights[bad[0]]}; weights must be finite and not negative"
-        )
-    if not weights.any():
-        raise DataError("sample_weight is zero on every row; give at least one row a positive weight")
-    return weights
+    weights = check_sample_weight(sample_weight, n_rows)
+    return np.ones(n_rows) if weights is None else weights
 
 
 def weighted_mean(values: NDArray[Any], weights: FloatArray) -> float:
@@ -135,7 +136,8 @@ def ranges(start: IntArray, size: IntArray) -> tuple[IntArray, IntArray]:
 def distinct(keys: IntArray) -> IntArray:
     """Sorted, each once. np.unique hashes integers since numpy 2.3, ten times slower on millions of them."""
     keys = np.sort(keys)
-    return keys[np.diff(keys, prepend=-1) != 0]
+    first: NDArray[np.bool_] = np.diff(keys, prepend=-1) != 0
+    return keys[first]
 
 
 def row_pairs(left: LabelSets, right: LabelSets) -> tuple[IntArray, IntArray]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from taxolearn.problem.labels import Labels
 
 from taxolearn.errors import DataError
 from taxolearn.metrics._rows import (
@@ -19,6 +18,7 @@ from taxolearn.metrics._rows import (
     row_chunks,
     weighted_mean,
 )
+from taxolearn.problem.labels import Labels
 from taxolearn.structure import Taxonomy
 
 
@@ -46,10 +46,11 @@ def hierarchical_precision(
     >>> hierarchical_precision(["cat", "cat"], ["dog", "animal"], taxonomy, average="samples")
     0.75
     """
+    micro = _is_micro(average)
     both, of_true, of_pred, weights = _sizes(
         "hierarchical_precision", y_true, y_pred, taxonomy, sample_weight
     )
-    if _is_micro(average):
+    if micro:
         return _micro(both, of_pred, of_true, weights)
     return weighted_mean(ratio(both, of_pred, of_true), weights)
 
@@ -69,8 +70,9 @@ def hierarchical_recall(
     >>> hierarchical_recall(["cat", "cat"], ["dog", "animal"], taxonomy)
     0.5
     """
+    micro = _is_micro(average)
     both, of_true, of_pred, weights = _sizes("hierarchical_recall", y_true, y_pred, taxonomy, sample_weight)
-    if _is_micro(average):
+    if micro:
         return _micro(both, of_true, of_pred, weights)
     return weighted_mean(ratio(both, of_true, of_pred), weights)
 
@@ -93,9 +95,10 @@ def hierarchical_f1(
     >>> hierarchical_f1(["cat", "cat"], ["dog", "tree"], taxonomy)
     0.25
     """
+    micro = _is_micro(average)
     both, of_true, of_pred, weights = _sizes("hierarchical_f1", y_true, y_pred, taxonomy, sample_weight)
     total = of_true + of_pred
-    if _is_micro(average):
+    if micro:
         return _micro(2 * both, total, total, weights)
     return weighted_mean(ratio(2 * both, total, total), weights)
 

@@ -6,10 +6,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from taxolearn.problem.labels import Labels
 
-from taxolearn.errors import LabelError
-from taxolearn.metrics._rows import FloatArray, checked, ratio, shared, weighted_mean
+from taxolearn.metrics._rows import FloatArray, checked, class_names, ratio, shared, weighted_mean
+from taxolearn.problem.labels import Labels
 from taxolearn.structure import Taxonomy
 
 
@@ -106,16 +105,11 @@ def macro_f1(
 def _mean_over(
     labels: Sequence[Hashable], f1: FloatArray, names: Sequence[Hashable], taxonomy: Taxonomy | None
 ) -> float:
-    chosen = list(labels)
-    if not chosen:
-        raise LabelError("labels is empty; name at least one class to average over, or leave it out")
-    if len(set(chosen)) < len(chosen):
-        twice = next(name for i, name in enumerate(chosen) if name in chosen[:i])
-        raise LabelError(f"labels names {twice!r} twice; name each class once")
+    chosen = class_names(labels)
     if taxonomy is not None:
         return float(f1[taxonomy.ids_of(chosen)].mean())
     by_name = dict(zip(names, f1.tolist(), strict=True))
-    return sum(by_name.get(name, 0.0) for name in chosen) / len(chosen)
+    return float(sum(by_name.get(name, 0.0) for name in chosen) / len(chosen))
 
 
 def _shared_sizes(true: Labels, pred: Labels) -> Any:

@@ -7,12 +7,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from taxolearn.problem.labels import Labels, encode_labels
 
 from taxolearn.errors import DataError, LabelError
 from taxolearn.metrics._ranked import checked_ranking
 from taxolearn.metrics._rows import FloatArray
+from taxolearn.problem.labels import Labels, encode_labels
 from taxolearn.structure import Taxonomy
+from taxolearn.structure.names import show
 
 
 def propensities(
@@ -36,7 +37,7 @@ def propensities(
     """
     for name, value in (("a", a), ("b", b)):
         if not (isinstance(value, int | float | np.number) and math.isfinite(value) and value > 0):
-            raise DataError(f"{name} must be a positive number, not {value!r}")
+            raise DataError(f"{name} must be a positive number, not {show(value)}")
     train = encode_labels(y_train, taxonomy, allow_empty=True, what="y_train")
     if train.n_rows < 3:
         raise DataError(f"y_train has {train.n_rows} rows; propensities need at least 3")
@@ -70,24 +71,25 @@ def propensity_scored_precision_at_k(
     """
     ranked = checked_ranking(y_true, scores, taxonomy, k, labels, sample_weight)
     value = _inverse(propensities, ranked.true)
-    won = np.where(ranked.hits, value[ranked.ids], 0.0).sum(axis=1)
-    best = _best_sums(ranked.true, value, k)
-    attainable = float(np.dot(best, ranked.weights))
-    return float(np.dot(won, ranked.weights)) / attainable if attainable > 0 else 0.0
+    won = np.dot(value[ranked.ids[ranked.hits]], ranked.weights[np.nonzero(ranked.hits)[0]])
+    attainable = np.dot(_best_sums(ranked.true, value, k), ranked.weights)
+    return float(won / attainable) if attainable > 0 else 0.0
 
 
 def _inverse(values: Mapping[Any, float], true: Labels) -> FloatArray:
     """1 / p of every class that occurs, 0 for the others."""
+    if not isinstance(values, Mapping):
+        raise DataError(f"propensities must map labels to numbers, not {show(values)}")
     inverse = np.zeros(len(true.names))
     for i in np.unique(true.indices).tolist():
         name = true.names[i]
         if name not in values:
             raise LabelError(
-                f"propensities has no value for label {name!r}; compute it with the taxonomy given"
+                f"propensities has no value for label {show(name)}; compute it with the taxonomy given"
             )
         p = values[name]
         if not (isinstance(p, int | float | np.number) and 0 < p <= 1):
-            raise DataError(f"the propensity of {name!r} is {p!r}; it must lie in (0, 1]")
+            raise DataError(f"the propensity of {show(name)} is {show(p)}; it must lie in (0, 1]")
         inverse[i] = 1 / p
     return inverse
 

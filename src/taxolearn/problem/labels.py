@@ -200,7 +200,8 @@ def _from_indicator(y: Any, taxonomy: Taxonomy | None, allow_empty: bool, what: 
     matrix.sort_indices()
     names = taxonomy.nodes if taxonomy is not None else tuple(range(width))
     indptr = matrix.indptr.astype(np.int64)
-    _check_empty(indptr, allow_empty, what)
+    # without a taxonomy a row of zeros is a plain "none of these", as scikit-learn has it
+    _check_empty(indptr, allow_empty or taxonomy is None, what)
     return Labels(indptr, matrix.indices.astype(np.int32), names, "indicator")
 
 

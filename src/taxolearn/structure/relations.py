@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MAX_ENTRIES = 2**28  # about 3 GB with float64 values: more is a mistake, or a chain
 _BLOCK = 2**22  # entries that temporary arrays hold at a time
-_WORDS = 2**19  # the same for the words of a breadth-first search, which gain from the processor's cache
+_WORDS = 2**21  # the same for the words of a breadth-first search, fastest of the powers tried
 
 
 def check_ids(taxonomy: Taxonomy, ids: npt.ArrayLike) -> IntArray:

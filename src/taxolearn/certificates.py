@@ -1,0 +1,136 @@
+"""Certificates: primal, dual and gap recomputed from the definition, in float64.
+
+Nothing here is shared with the solvers or their kernels: a certificate takes the problem, the weights and the
+dual, and evaluates both objectives as they are written down. Any feasible dual bounds the optimum from below and any weights
+bound it from above, so the gap is a proof that does not depend on how the two were found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.losses import MarginLoss
+from taxolearn.problem import Problem
+from taxolearn.solvers.solution import Solution, Status
+
+_BLOCK_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Upper and lower bound on the optimum, and their relative gap (primal - dual) / primal.
+
+    >>> certificate = Certificate(np.array([2.0, 3.0]), np.array([1.9, 3.0]), Status.CONVERGED)
+    >>> certificate.primal, certificate.dual, round(certificate.gap, 6)
+    (5.0, 4.9, 0.02)
+    >>> certificate
+    Certificate(primal=5, dual=4.9, gap=2.0e-02, converged)
+    """
+
+    class_primal: npt.NDArray[np.float64]
+    class_dual: npt.NDArray[np.float64]
+    status: Status
+
+    @property
+    def primal(self) -> float:
+        """Objective of the weights: an upper bound on the optimum.
+
+        >>> Certificate(np.array([2.0]), np.array([1.0]), Status.CONVERGED).primal
+        2.0
+        """
+        return float(self.class_primal.sum())
+
+    @property
+    def dual(self) -> float:
+        """Objective of the dual: a lower bound on the optimum.
+
+        >>> Certificate(np.array([2.0]), np.array([1.0]), Status.CONVERGED).dual
+        1.0
+        """
+        return float(self.class_dual.sum())
+
+    @property
+    def gap(self) -> float:
+        """Relative gap, (primal - dual) / primal.
+
+        >>> Certificate(np.array([2.0]), np.array([1.0]), Status.CONVERGED).gap
+        0.5
+        """
+        return (self.primal - self.dual) / self.primal if self.primal > 0 else 0.0
+
+    def holds(self, tol: float) -> bool:
+        """Whether the gap is at most tol.
+
+        >>> Certificate(np.array([2.0]), np.array([1.999]), Status.CONVERGED).holds(1e-3)
+        True
+        """
+        return self.gap <= tol
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate(primal={self.primal:.9g}, dual={self.dual:.9g}, gap={self.gap:.1e}, {self.status.value})"
+        )
+
+
+def certify_one_vs_rest(
+    problem: Problem, solution: Solution, loss: MarginLoss, C: float, bias_feature: float
+) -> Certificate:
+    """Both objectives of one-vs-rest classification for the given weights and dual, class by class.
+
+    primal_l = 1/2 (||w_l||^2 + b_l^2) + sum_i c_il loss(y_il (w_l . x_i + b_l s)), with s the bias feature and b_l s the
+    intercept; dual_l = -1/2 ||sum_i d_il y_il (x_i, s)||^2 - sum_i (c_il loss)*(-d_il).
+
+    >>> from taxolearn.losses import SquaredHinge
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.solvers import solve_one_vs_rest
+    >>> problem = make_problem([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+    >>> solution = solve_one_vs_rest(problem, SquaredHinge(), C=1.0, tol=1e-6)
+    >>> certify_one_vs_rest(problem, solution, SquaredHinge(), 1.0, 1.0).holds(1e-6)
+    True
+    """
+    n, n_classes = problem.n_rows, len(solution.weights.intercept)
+    X = problem.X if not sp.issparse(problem.X) else problem.X.astype(np.float64, copy=False)
+    targets = problem.targets.tocsc()
+    primal = np.empty(n_classes)
+    dual = np.empty(n_classes)
+    width = max(1, _BLOCK_BYTES // max(1, 8 * n))
+    for start in range(0, n_classes, width):
+        block = slice(start, min(n_classes, start + width))
+        weights = solution.weights.coef[block].astype(np.float64)
+        intercept = solution.weights.intercept[block].astype(np.float64)
+        positive = targets[:, block].toarray() > 0
+        row, column = np.nonzero(positive)
+        scores = X @ (weights.T.tocsc() if sp.issparse(weights) else weights.T)
+        scores = np.asarray(scores.todense() if sp.issparse(scores) else scores) + intercept
+        bias = intercept / bias_feature if bias_feature else np.zeros_like(intercept)
+        # every row as a negative, then its own classes put right
+        as_negative = loss.value(-scores)
+        losses = problem.negative_weight[block] * (problem.row_weight @ as_negative)
+        corrections = problem.row_weight[row] * (
+            problem.positive_weight[block][column] * loss.value(scores[row, column])
+            - problem.negative_weight[block][column] * as_negative[row, column]
+        )
+        losses += np.bincount(column, corrections, minlength=len(losses))
+        primal[block] = 0.5 * (_row_squares(weights) + bias**2) + C * losses
+
+        duals = solution.dual[block].tocoo()
+        l, i, d = duals.row, duals.col, duals.data.astype(np.float64)
+        has = positive[i, l]
+        cost = C * problem.row_weight[i] * np.where(
+            has, problem.positive_weight[block][l], problem.negative_weight[block][l]
+        )
+        signed = sp.csr_array((np.where(has, d, -d), (l, i)), shape=duals.shape)
+        vector_bias = bias_feature * np.asarray(signed.sum(axis=1)).ravel()
+        conjugates = np.bincount(l, loss.conjugate(d, cost), minlength=duals.shape[0])  # (c loss)*(0) = 0
+        dual[block] = -0.5 * (_row_squares(signed @ X) + vector_bias**2) - conjugates
+    return Certificate(primal, dual, solution.status)
+
+
+def _row_squares(matrix: Any) -> npt.NDArray[np.float64]:
+    squares = matrix.multiply(matrix) if sp.issparse(matrix) else matrix * matrix
+    return np.asarray(squares.sum(axis=1)).ravel()

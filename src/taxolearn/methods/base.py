@@ -1,0 +1,221 @@
+"""What every estimator offers once it has class weights: scores, predictions, paths, probabilities, storage."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from taxolearn.certificates import Certificate
+from taxolearn.decoders import above
+from taxolearn.errors import DataError
+from taxolearn.methods.inputs import check_rows, names_array
+from taxolearn.models import LinearWeights
+from taxolearn.problem import Problem, align_labels
+from taxolearn.structure import Taxonomy
+
+_ARTIFICIAL_ROOT = "<root>"
+
+
+class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators: one weight vector and one intercept a class.
+
+    Fitted attributes: `classes_`, `coef_`, `intercept_`, `certificate_`, `n_iter_`, `n_features_in_`, `feature_names_in_`.
+
+    >>> from taxolearn import OneVsRestSVM
+    >>> issubclass(OneVsRestSVM, TaxonomyClassifier)
+    True
+    """
+
+    taxonomy: Taxonomy | None
+    weights_: LinearWeights
+    classes_: npt.NDArray[Any]
+    certificate_: Certificate
+    n_iter_: int
+    n_features_in_: int
+    thresholds_: npt.NDArray[np.float64]
+    label_form_: str
+    _indicator: tuple[str, int, str, bool] | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _remember_labels(self, problem: Problem, y: Any) -> None:
+        """Keep what is needed to answer in the form in which y was given."""
+        self.label_form_ = problem.labels.form
+        self.classes_ = names_array(problem.classes, y)
+        self._indicator = None
+        if problem.labels.form == "indicator":
+            # columns of the indicator, its type and whether it was sparse
+            kind = str(y.dtype) if hasattr(y, "dtype") else "int64"
+            self._indicator = ("columns", len(problem.labels.names), kind, bool(sp.issparse(y)))
+
+    @property
+    def _multilabel(self) -> bool:
+        return self.label_form_ in ("sets", "indicator")
+
+    @property
+    def _binary(self) -> bool:
+        return len(self.classes_) == 2 and not self._multilabel
+
+    @property
+    def coef_(self) -> Any:
+        """Weights, classes x features (one row for two classes, as in scikit-learn).
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).coef_.shape
+        (3, 1)
+        """
+        check_is_fitted(self)
+        return self.weights_.coef[1:] if self._binary else self.weights_.coef
+
+    @property
+    def intercept_(self) -> npt.NDArray[np.float64]:
+        """Intercepts, one a class (one for two classes).
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).intercept_.shape
+        (3,)
+        """
+        check_is_fitted(self)
+        return self.weights_.intercept[1:] if self._binary else self.weights_.intercept
+
+    def decision_function(self, X: Any) -> npt.NDArray[Any]:
+        """Scores, rows x classes in the order of `classes_`; one score a row for two classes.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).decision_function([[2.0]]) > 0
+        array([ True])
+        """
+        scores = self.weights_.scores(self._rows(X))
+        return scores[:, 1] if self._binary else scores
+
+    def predict(self, X: Any) -> Any:
+        """The best class of each row, or its set of classes, in the form in which y was given to `fit`.
+
+        Names and level tables give an array of names; lists of lists give lists of names; an indicator gives an
+        indicator. With several labels a row, those whose score is above the class's threshold are predicted.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).predict([[2.0]]).tolist()
+        ['b']
+        """
+        rows = self._rows(X)
+        if not self._multilabel:
+            best, _ = self.weights_.top_k(rows, 1)
+            return self.classes_[best[:, 0]]
+        parts = [above(scores, self.thresholds_) for _, scores in self.weights_.score_blocks(rows)]
+        if self._indicator is not None:
+            return self._as_indicator(parts, rows.shape[0])
+        found: list[list[Hashable]] = []
+        for indptr, indices in parts:
+            names = self.classes_[indices].tolist()
+            found += [names[start:end] for start, end in zip(indptr[:-1], indptr[1:], strict=True)]
+        return found
+
+    def _as_indicator(self, parts: list[Any], n_rows: int) -> Any:
+        assert self._indicator is not None
+        _, width, dtype, sparse = self._indicator
+        columns = self._columns()
+        lengths = [np.diff(indptr) for indptr, _ in parts]
+        indptr = np.concatenate(([0], np.cumsum(np.concatenate(lengths)))) if parts else np.zeros(1, dtype=np.int64)
+        indices = columns[np.concatenate([indices for _, indices in parts])] if parts else np.zeros(0, dtype=np.int64)
+        matrix = sp.csr_array((np.ones(len(indices), dtype=dtype), indices, indptr), shape=(n_rows, width))
+        return matrix if sparse else matrix.toarray()
+
+    def _columns(self) -> npt.NDArray[Any]:
+        """Columns of the indicator that the classes stand in."""
+        if self.taxonomy is None:
+            return np.arange(len(self.classes_))
+        return self.taxonomy.ids_of(self.classes_.tolist())
+
+    def predict_path(self, X: Any) -> list[Any]:
+        """The path from the top of the taxonomy to each predicted class (a list of paths a row with several labels).
+
+        >>> from taxolearn import OneVsRestSVM, Taxonomy
+        >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+        >>> OneVsRestSVM(taxonomy=tree).fit([[-1.0], [1.0]], ["Cat", "Dog"]).predict_path([[2.0]])
+        [('Animal', 'Dog')]
+        """
+        rows = self._rows(X)
+        paths = [self._path(name) for name in self.classes_.tolist()]
+        if not self._multilabel:
+            best, _ = self.weights_.top_k(rows, 1)
+            return [paths[c] for c in best[:, 0]]
+        out: list[list[tuple[Hashable, ...]]] = []
+        for _, scores in self.weights_.score_blocks(rows):
+            indptr, indices = above(scores, self.thresholds_)
+            out += [[paths[c] for c in indices[a:b]] for a, b in zip(indptr[:-1], indptr[1:], strict=True)]
+        return out
+
+    def _path(self, name: Hashable) -> tuple[Hashable, ...]:
+        if self.taxonomy is None:
+            return (name,)
+        path = self.taxonomy.path(name)
+        return path[1:] if len(path) > 1 and path[0] == _ARTIFICIAL_ROOT else path
+
+    def top_k(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The k best classes of each row, best first, and their scores, without a rows x classes matrix.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> names, scores = OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).top_k([[3.0]], 2)
+        >>> names.shape, scores.shape
+        ((1, 2), (1, 2))
+        """
+        rows = self._rows(X)
+        best, scores = self.weights_.top_k(rows, k)
+        return self.classes_[best], scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows whose label, or whole set of labels, is right.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).score([[2.0], [3.0]], ["b", "a"])
+        0.5
+        """
+        predicted = self.predict(X)
+        true, found = align_labels(y, predicted, self.taxonomy)
+        same = abs(true.matrix() - found.matrix()).sum(axis=1) == 0
+        return float(np.average(np.asarray(same).ravel(), weights=sample_weight))
+
+    def save(self, folder: str | Path) -> None:
+        """Write the fitted model to a folder (no pickle; replaces an older model there atomically).
+
+        >>> import tempfile, taxolearn
+        >>> model = taxolearn.OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(folder)
+        ...     taxolearn.load(folder).predict([[2.0]]).tolist()
+        ['b']
+        """
+        from taxolearn.methods.persistence import save
+
+        save(self, folder)
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        rows = check_rows(self, X, reset=False)
+        if rows.shape[1] != self.weights_.n_features:
+            raise DataError(f"X has {rows.shape[1]} features, but the model has {self.weights_.n_features}")
+        return rows
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the class weights.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).classes_.tolist()
+        ['a', 'b']
+        """
+        raise NotImplementedError

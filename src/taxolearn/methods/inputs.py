@@ -1,0 +1,109 @@
+"""What scikit-learn's habits ask of X, y and parameters before a Problem is made."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from taxolearn.errors import DataError, LabelError
+from taxolearn.problem import Matrix, check_matrix
+from taxolearn.structure.names import show
+
+
+class DataTypeError(DataError, TypeError):
+    """X holds something that is not a number.
+
+    >>> issubclass(DataTypeError, TypeError)
+    True
+    """
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> Matrix:
+    """X through scikit-learn's checks (feature names and counts) and taxolearn's own.
+
+    >>> from taxolearn import OneVsRestSVM
+    >>> check_rows(OneVsRestSVM(), [[1.0, 2.0]], reset=True).shape
+    (1, 2)
+    """
+    try:
+        checked = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+        )
+    except TypeError as error:
+        raise DataTypeError(str(error)) from None
+    except (ValueError, OverflowError, IndexError) as error:
+        raise DataError(str(error)) from None
+    return check_matrix(checked)
+
+
+def check_targets(estimator: Any, y: Any) -> Any:
+    """y as it was given, unless scikit-learn's conventions say otherwise: a column is flattened, real numbers are refused.
+
+    >>> from taxolearn import OneVsRestSVM
+    >>> check_targets(OneVsRestSVM(), np.array([0.5, 0.7]))
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.LabelError: Unknown label type: y holds real numbers; labels are names or whole numbers
+    """
+    if y is None:
+        raise LabelError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        )
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+        y = column_or_1d(y, warn=True)
+    if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind == "f" and estimator.taxonomy is None:
+        if not np.isfinite(y).all():
+            row = int(np.flatnonzero(~np.isfinite(y))[0])
+            raise LabelError(f"y holds {'NaN' if np.isnan(y[row]) else 'inf'} at row {row}; every row needs a label")
+        try:
+            check_classification_targets(y)
+        except ValueError:
+            raise LabelError("Unknown label type: y holds real numbers; labels are names or whole numbers") from None
+    return y
+
+
+def names_array(names: Sequence[Hashable], like: Any = None) -> npt.NDArray[Any]:
+    """Names as an array: of y's own type where that is a plain one, of objects where names are mixed or tuples.
+
+    >>> names_array(["a", "b"]).dtype.kind, names_array([("a", 1), "b"]).dtype.kind
+    ('U', 'O')
+    """
+    if isinstance(like, np.ndarray) and like.ndim == 1 and like.dtype.kind in "biufUS":
+        return np.array(names, dtype=like.dtype)
+    kinds = {type(name) for name in names}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool} and not (isinstance(like, np.ndarray) and like.dtype == object):
+        plain = np.array(names)
+        if plain.dtype.kind in "biufU" and plain.tolist() == list(names):
+            return plain
+    out = np.empty(len(names), dtype=object)
+    for i, name in enumerate(names):
+        out[i] = name
+    return out
+
+
+def check_positive(**parameters: Any) -> None:
+    """Each must be a positive finite number (None is let through).
+
+    >>> check_positive(C=0)
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: C=0 is not allowed; give a positive number
+    """
+    for name, value in parameters.items():
+        if value is None:
+            continue
+        number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        if not (number and np.isfinite(value) and value > 0):
+            raise DataError(f"{name}={show(value)} is not allowed; give a positive number")

@@ -1,0 +1,153 @@
+"""Problem: checked rows, targets, structure and weights, the only thing a solver gets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.errors import DataError, EmptyClassWarning, LabelError
+from taxolearn.problem.inputs import Array, Matrix, check_class_weight, check_matrix, check_sample_weight
+from taxolearn.problem.labels import Labels, encode_labels
+from taxolearn.structure import Taxonomy
+from taxolearn.structure.names import show
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows X, which classes each row has, and how much every (row, class) loss weighs.
+
+    `targets` is rows x classes (CSR of ones). The loss of row i for class l weighs `row_weight[i]` times
+    `positive_weight[l]` if the row has the class, else `negative_weight[l]`.
+
+    >>> problem = make_problem([[0.0], [1.0], [2.0]], ["a", "b", "b"])
+    >>> problem.classes, problem.targets.toarray().tolist()
+    (('a', 'b'), [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    """
+
+    X: Matrix
+    targets: sp.csr_array
+    classes: tuple[Hashable, ...]
+    labels: Labels
+    taxonomy: Taxonomy | None
+    row_weight: Array
+    positive_weight: Array
+    negative_weight: Array
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows.
+
+        >>> make_problem([[0.0], [1.0]], ["a", "b"]).n_rows
+        2
+        """
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features.
+
+        >>> make_problem([[0.0], [1.0]], ["a", "b"]).n_features
+        1
+        """
+        return int(self.X.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes.
+
+        >>> make_problem([[0.0], [1.0]], ["a", "b"]).n_classes
+        2
+        """
+        return len(self.classes)
+
+    def subset(self, rows: npt.NDArray[np.intp]) -> Problem:
+        """The same problem on some of its rows (the classes stay).
+
+        >>> make_problem([[0.0], [1.0], [2.0]], ["a", "b", "b"]).subset(np.array([0, 2])).n_rows
+        2
+        """
+        indptr = np.concatenate(([0], np.cumsum(np.diff(self.labels.indptr)[rows])))
+        indices = self.labels.matrix(np.int8)[rows].indices.astype(np.int32)
+        labels = Labels(indptr.astype(np.int64), indices, self.labels.names, self.labels.form)
+        return Problem(
+            self.X[rows],
+            self.targets[rows],
+            self.classes,
+            labels,
+            self.taxonomy,
+            self.row_weight[rows],
+            self.positive_weight,
+            self.negative_weight,
+        )
+
+
+def make_problem(
+    X: Any,
+    y: Any,
+    taxonomy: Taxonomy | None = None,
+    *,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+) -> Problem:
+    """Check everything a user hands to `fit` and put it into one form.
+
+    The classes are the labels seen in y: all columns of an indicator without a taxonomy, otherwise the labels with
+    at least one row, in the taxonomy's order or sorted. `class_weight` follows LIBLINEAR: with two classes of one
+    label a row each row weighs as its class; with more, the weight of class l applies to the rows of l in the problem l
+    against the rest, while the rest weighs 1.
+
+    >>> make_problem([[0.0], [1.0]], ["a"])
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: X has 2 rows and y has 1; give one label a row
+    """
+    matrix = check_matrix(X)
+    if taxonomy is not None and not isinstance(taxonomy, Taxonomy):
+        raise DataError(f"taxonomy must be a taxolearn.Taxonomy or None, not {show(taxonomy)}; build one with from_edges")
+    labels = encode_labels(y, taxonomy)
+    n = matrix.shape[0]
+    if n == 0:
+        raise DataError("X has no rows (0 samples); at least one row a class is required")
+    if matrix.shape[1] == 0:
+        raise DataError(f"X has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required.")
+    if labels.n_rows != n:
+        raise DataError(f"X has {n} rows and y has {labels.n_rows}; give one label a row")
+    rows = check_sample_weight(sample_weight, n)
+    row_weight = np.ones(n) if rows is None else rows
+
+    indicator = labels.matrix()
+    counts = np.asarray(indicator.T @ (row_weight > 0).astype(np.float64)).ravel()
+    if labels.form == "indicator" and taxonomy is None:
+        kept = np.arange(len(labels.names))
+    else:
+        kept = np.flatnonzero(counts)
+    if len(kept) < 2 and not (labels.multilabel and len(kept) == 1):
+        only = show(labels.names[kept[0]]) if len(kept) else "none"
+        raise LabelError(f"y has a single class, {only}; a classifier needs at least two classes")
+    if taxonomy is not None:
+        _warn_of_empty_leaves(taxonomy, counts)
+
+    classes = tuple(labels.names[i] for i in kept)
+    targets = indicator[:, kept]
+    positive = check_class_weight(class_weight, classes, np.asarray(targets.T @ row_weight).ravel())
+    binary = len(kept) == 2 and not labels.multilabel
+    negative = positive[::-1].copy() if binary else np.ones(len(kept))
+    return Problem(matrix, targets, classes, labels, taxonomy, row_weight, positive, negative)
+
+
+def _warn_of_empty_leaves(taxonomy: Taxonomy, counts: Array) -> None:
+    empty = taxonomy.leaf_ids[counts[taxonomy.leaf_ids] == 0]
+    if len(empty):
+        names = ", ".join(show(taxonomy.name_of(i)) for i in empty[:3])
+        more = ", ..." if len(empty) > 3 else ""
+        warnings.warn(
+            f"{len(empty)} of the taxonomy's {taxonomy.n_leaves} leaves have no rows and cannot be predicted: {names}{more}",
+            EmptyClassWarning,
+            stacklevel=4,
+        )

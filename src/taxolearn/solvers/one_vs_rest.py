@@ -1,0 +1,167 @@
+"""One-vs-rest classification by dual coordinate descent, blocks of classes on threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.engines import Outcome, ThreadEngine
+from taxolearn.losses import MarginLoss
+from taxolearn.models import LinearWeights
+from taxolearn.problem import Problem
+from taxolearn.solvers.solution import Progress, Solution, Status
+
+_BLOCK_CLASSES = 16  # one read of X prices this many classes
+_BLOCK_BYTES = 128 * 2**20  # of duals and scores that a block may take
+_DENSE_BYTES = 2**30  # weights larger than this are kept sparse
+
+Block = npt.NDArray[np.int64]
+
+
+def solve_one_vs_rest(
+    problem: Problem,
+    loss: MarginLoss,
+    C: float,
+    *,
+    bias_feature: float = 1.0,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    n_jobs: int | None = None,
+    max_seconds: float | None = None,
+    seed: int = 0,
+    on_block: Callable[[int, int, Progress], None] | None = None,
+) -> Solution:
+    """Minimise, for every class, 1/2 ||w||^2 + sum_i c_i loss(y_i w . x_i), the bias being the weight of a constant feature.
+
+    Needs a loss of the margin with a dual step; each class stops at a relative gap of `tol` or after `max_iter`
+    epochs. With two classes of one label a row only one problem is solved: the other is its mirror image.
+    `on_block(done, total, progress)` is called after each block of classes.
+
+    >>> from taxolearn.losses import Hinge
+    >>> from taxolearn.problem import make_problem
+    >>> problem = make_problem([[-1.0], [1.0]], ["a", "b"])
+    >>> solve_one_vs_rest(problem, Hinge(), C=10.0, bias_feature=0.0).weights.coef.round(3).tolist()
+    [[-1.0], [1.0]]
+    """
+    import threadpoolctl
+
+    # the solver's own threads are the parallelism; BLAS threads inside them would only fight for the cores
+    with threadpoolctl.threadpool_limits(1, user_api="blas"):
+        run = _Run(problem, loss, C, bias_feature, tol, max_iter, seed)
+        return run.solve(ThreadEngine(n_jobs, max_seconds), on_block)
+
+
+class _Run:
+    """One solve: the arrays that all blocks read, and where their answers are collected."""
+
+    def __init__(
+        self, problem: Problem, loss: MarginLoss, C: float, bias_feature: float, tol: float, max_iter: int, seed: int
+    ) -> None:
+        from taxolearn.kernels import dual_descent
+        from taxolearn.kernels.rows import DenseRows, SparseRows
+
+        self.kernels = dual_descent
+        self.problem, self.loss, self.tol, self.max_iter, self.seed = problem, loss, tol, max_iter, seed
+        self.bias_feature = float(bias_feature)
+        X = problem.X
+        self.rows: Any = SparseRows(X.indptr, X.indices, X.data) if sp.issparse(X) else DenseRows(X)
+        self.squares = dual_descent.row_squares(self.rows, self.bias_feature)
+        positives = problem.targets.tocsc()
+        self.positive_indptr = positives.indptr.astype(np.int64)
+        self.positive_rows = positives.indices.astype(np.int64)
+        self.costs = C * problem.row_weight
+        self.mirrored = problem.n_classes == 2 and not problem.labels.multilabel
+        self.solved = np.array([1]) if self.mirrored else np.arange(problem.n_classes)
+        self.sparse = len(self.solved) * problem.n_features * 8 > _DENSE_BYTES
+        self.parts: dict[int, tuple[Any, npt.NDArray[np.float64], sp.csr_array]] = {}
+        self.report = np.zeros((problem.n_classes, dual_descent.REPORT_WIDTH))
+
+    def blocks(self, n_workers: int) -> list[Block]:
+        """Classes in groups: large enough to share reads of X, small enough for memory and for all workers."""
+        fit = _BLOCK_BYTES // (17 * max(1, self.problem.n_rows))
+        share = -(-len(self.solved) // n_workers)
+        width = max(1, min(_BLOCK_CLASSES, fit, share))
+        return [self.solved[start : start + width] for start in range(0, len(self.solved), width)]
+
+    def solve(self, engine: ThreadEngine, on_block: Callable[[int, int, Progress], None] | None) -> Solution:
+        blocks = self.blocks(engine.n_workers)
+        history: list[Progress] = []
+
+        def solve_block(block: Block) -> tuple[Any, ...]:
+            width, problem = len(block), self.problem
+            weights = np.zeros((width, problem.n_features))
+            biases = np.zeros(width)
+            duals = np.zeros((width, problem.n_rows))
+            report = np.zeros((width, self.kernels.REPORT_WIDTH))
+            self.kernels.solve_block(
+                self.loss,
+                self.loss.sparse_dual,
+                self.rows,
+                self.squares,
+                self.positive_indptr,
+                self.positive_rows,
+                block,
+                self.costs,
+                problem.positive_weight,
+                problem.negative_weight,
+                self.bias_feature,
+                self.tol,
+                self.max_iter,
+                self.seed + int(block[0]),
+                engine.stop,
+                weights,
+                biases,
+                duals,
+                report,
+            )
+            return sp.csr_array(weights) if self.sparse else weights, biases, sp.csr_array(duals), report
+
+        def collect(block: Block, result: tuple[Any, ...]) -> None:
+            self.parts[int(block[0])] = result[:3]
+            self.report[block] = result[3]
+            primal = self.report[:, self.kernels.REPORT_PRIMAL].sum()
+            dual = self.report[:, self.kernels.REPORT_DUAL].sum()
+            history.append(Progress(engine.seconds, sum(map(len, blocks[: len(self.parts)])), primal, dual))
+            if on_block is not None:
+                on_block(len(self.parts), len(blocks), history[-1])
+
+        outcome = engine.run(solve_block, blocks, collect)
+        weights, dual = self._assemble(blocks)
+        iterations = int(self.report[:, self.kernels.REPORT_EPOCHS].max())
+        return Solution(weights, dual, self._status(outcome), iterations, history)
+
+    def _status(self, outcome: Outcome) -> Status:
+        if bool(np.all(self.report[self.solved, self.kernels.REPORT_CONVERGED] > 0)):
+            return Status.CONVERGED
+        if outcome is Outcome.INTERRUPTED:
+            return Status.INTERRUPTED
+        return Status.TIME_LIMIT if outcome is Outcome.TIME_LIMIT else Status.ITERATION_LIMIT
+
+    def _assemble(self, blocks: list[Block]) -> tuple[LinearWeights, sp.csr_array]:
+        """Weights and dual of all classes; blocks that were never started count as zero."""
+        problem = self.problem
+        coefs: list[Any] = []
+        biases: list[npt.NDArray[np.float64]] = []
+        duals: list[sp.csr_array] = []
+        for block in blocks:
+            if int(block[0]) in self.parts:
+                coef, bias, dual = self.parts.pop(int(block[0]))
+            else:
+                shape = (len(block), problem.n_features)
+                coef = sp.csr_array(shape) if self.sparse else np.zeros(shape)
+                bias, dual = np.zeros(len(block)), sp.csr_array((len(block), problem.n_rows))
+            coefs.append(coef)
+            biases.append(bias)
+            duals.append(dual)
+        coef = sp.vstack(coefs, format="csr") if self.sparse else np.concatenate(coefs)
+        intercept = np.concatenate(biases) * self.bias_feature
+        dual = sp.vstack(duals, format="csr")
+        if self.mirrored:
+            coef = sp.vstack([-coef, coef], format="csr") if self.sparse else np.concatenate([-coef, coef])
+            intercept = np.concatenate([-intercept, intercept])
+            dual = sp.vstack([dual, dual], format="csr")
+        return LinearWeights(coef, intercept), sp.csr_array(dual)

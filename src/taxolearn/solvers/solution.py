@@ -1,0 +1,68 @@
+"""What every solver returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+import scipy.sparse as sp
+
+from taxolearn.models import LinearWeights
+
+
+class Status(str, Enum):
+    """Why a solver stopped.
+
+    >>> Status.CONVERGED.value
+    'converged'
+    """
+
+    CONVERGED = "converged"
+    ITERATION_LIMIT = "iteration limit"
+    TIME_LIMIT = "time limit"
+    INTERRUPTED = "interrupted"
+
+
+class Progress(NamedTuple):
+    """One entry of a history: what was known after so many seconds.
+
+    >>> Progress(seconds=1.5, done=16, primal=10.0, dual=9.5).gap
+    0.05
+    """
+
+    seconds: float
+    done: int
+    primal: float
+    dual: float
+
+    @property
+    def gap(self) -> float:
+        """Relative gap (primal - dual) / primal.
+
+        >>> Progress(0.0, 1, 0.0, 0.0).gap
+        0.0
+        """
+        return (self.primal - self.dual) / self.primal if self.primal > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights, dual, status and history of one solve.
+
+    `dual` is classes x rows: d_il >= 0, the weight of row i in class l being d_il y_il x_i.
+
+    >>> from taxolearn.losses import Hinge
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.solvers import solve_one_vs_rest
+    >>> solution = solve_one_vs_rest(make_problem([[0.0], [1.0], [2.0]], ["a", "b", "c"]), Hinge(), C=1.0)
+    >>> solution.status
+    <Status.CONVERGED: 'converged'>
+    """
+
+    weights: LinearWeights
+    dual: sp.csr_array
+    status: Status
+    n_iter: int
+    history: list[Progress] = field(default_factory=list)
+    details: dict[str, Any] = field(default_factory=dict)
