@@ -10,8 +10,8 @@ range. A block of one category has the category's name there; it is called "B20-
 
 Texts: the titles, inclusion terms and "includes" notes of the categories and of all codes below them; the
 label is the category. White space is collapsed, and a text that differs from another of the same category
-in case only is left out. Notes that quote codes ("Any condition in I00 with pericarditis") are instructions to
-coders and are left out too. A text of two categories is kept under each.
+in case only is left out. Notes that quote codes ("Any condition in I00 with pericarditis") are instructions
+to coders and are left out too. A text of two categories is kept under each.
 
 Split: the hash of the text in lower case decides, so equal texts are always on one side and a new release
 moves no text; one in five is for the test. Titles of categories, and texts equal to one, are always for
@@ -160,8 +160,10 @@ def main(arguments: list[str] | None = None) -> None:
     data = packed(f"ICD-10-CM {release} by CDC/NCHS, {tabular.name}", nodes, rows)
     options.output.write_bytes(data)
     test = sum(row.part == "test" for row in rows)
-    print(f"{options.output.name}: {len(data):,} bytes, {len(nodes):,} nodes, {len(rows):,} texts", end=" ")
-    print(f"({len(rows) - test:,} train, {test:,} test) of {len({row.category for row in rows}):,} categories")
+    print(
+        f"{options.output.name}: {len(data):,} bytes, {len(nodes):,} nodes, "
+        f"{len(rows):,} texts ({len(rows) - test:,} train, {test:,} test)"
+    )
 
 
 if __name__ == "__main__":

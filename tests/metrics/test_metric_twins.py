@@ -14,7 +14,7 @@ from reference import metrics_twin as twin
 from taxolearn import metrics
 from taxolearn.metrics import _rows
 
-EXAMPLES = settings(deadline=None, max_examples=150)
+EXAMPLES = settings(deadline=None, max_examples=80)
 either = st.booleans().flatmap(lambda single: cases(single=single))
 
 
@@ -52,7 +52,7 @@ def test_hierarchical(average, case):
     assert call(metrics.hierarchical_f1, case, average=average) == pytest.approx(expected[2])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 @given(either)
 def test_lca(case):
     expected = twin.lca(case.parents, case.true, case.pred, case.weights)

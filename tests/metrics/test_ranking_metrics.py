@@ -15,7 +15,7 @@ from reference import metrics_twin as twin
 from taxolearn import metrics
 from taxolearn.structure import Taxonomy
 
-EXAMPLES = settings(deadline=None, max_examples=120)
+EXAMPLES = settings(deadline=None, max_examples=80)
 TREE = Taxonomy.from_paths(["A/a", "A/b", "C"])  # nodes: root, A, a, b, C in some order
 RANKING = (metrics.precision_at_k, metrics.ndcg_at_k)
 

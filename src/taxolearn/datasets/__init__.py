@@ -6,6 +6,8 @@ Files may be compressed (gz, xz, bz2, zst).
 
 Generating: `make_synthetic_balanced`, `make_synthetic_unbalanced`, `make_text_like` with the published
 `SHAPES`, `random_taxonomy`.
+
+Shipped: `load_icd10cm`, short medical texts under the categories of ICD-10-CM.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 from taxolearn.datasets.arff import read_arff, write_arff
 from taxolearn.datasets.dataset import Dataset
 from taxolearn.datasets.edges import read_edges, write_edges
+from taxolearn.datasets.icd10cm import Icd10cm, load_icd10cm
 from taxolearn.datasets.jsonl import read_jsonl, write_jsonl
 from taxolearn.datasets.level_table import read_level_table, write_level_table
 from taxolearn.datasets.libsvm import read_libsvm, write_libsvm
@@ -27,8 +30,10 @@ from taxolearn.datasets.xmc import read_xmc, write_xmc
 __all__ = [
     "SHAPES",
     "Dataset",
+    "Icd10cm",
     "Shape",
     "Topics",
+    "load_icd10cm",
     "make_synthetic_balanced",
     "make_synthetic_unbalanced",
     "make_text_like",

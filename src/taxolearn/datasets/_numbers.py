@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from taxolearn.datasets.dataset import Dataset
 from taxolearn.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy import sparse
 
 
 def number_texts(values: NDArray[Any]) -> list[str]:
@@ -32,6 +34,8 @@ def csr(
     >>> csr(np.ones(1), np.array([2]), np.array([0, 1]), (1, 3)).indptr.dtype
     dtype('int32')
     """
+    from scipy import sparse
+
     width = np.int32 if max(data.size, *shape) < 2**31 else np.int64
     indices, indptr = indices.astype(width, copy=False), indptr.astype(width, copy=False)
     return sparse.csr_array((data, indices, indptr), shape=shape)
@@ -48,6 +52,8 @@ def parse_number(text: str) -> float:
 
 def features_of(dataset: Dataset, what: str) -> sparse.csr_array | NDArray[Any]:
     """The dataset's X: a 2-D array, or a CSR array with sorted, unique indices."""
+    from scipy import sparse
+
     if dataset.X is None:
         raise DataError(f"the dataset has texts but no X; {what} holds features")
     if not sparse.issparse(dataset.X):

@@ -19,6 +19,7 @@ _PARTS = ("train", "test")
 _VERSION = "1"
 # What follows the first word of each kind of line.
 _FIELDS = {"icd10cm": 2, "node": 3, "train": 2, "test": 2}
+_REMEDY = "install taxolearn again"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -39,7 +40,7 @@ class Icd10cm:
     >>> from taxolearn.datasets import load_icd10cm
     >>> load_icd10cm().train
     Dataset('icd10cm train', 47,874 rows, texts, 1,918 single labels, \
-Taxonomy(tree, 2,238 nodes, 1,918 leaves, depth 5))
+Taxonomy(tree, 2238 nodes, 1918 leaves, depth 5))
     """
 
     train: Dataset
@@ -63,9 +64,9 @@ def load_icd10cm() -> Icd10cm:
 
     >>> icd = load_icd10cm()
     >>> icd
-    Icd10cm(47,874 train texts, 11,521 test texts, Taxonomy(tree, 2,238 nodes, 1,918 leaves, depth 5))
+    Icd10cm(47,874 train texts, 11,521 test texts, Taxonomy(tree, 2238 nodes, 1918 leaves, depth 5))
     >>> icd.train.texts[:2], icd.train.y[:2]
-    (['Cholera', 'Cholera due to Vibrio cholerae 01, biovar cholerae'], ['A00', 'A00'])
+    (['Cholera', 'Classical cholera'], ['A00', 'A00'])
     >>> for name in icd.taxonomy.path("S72"):
     ...     print(name, icd.titles[name], sep=": ")
     ICD-10-CM: International Classification of Diseases, Tenth Revision, Clinical Modification
@@ -90,12 +91,12 @@ def _read(path: PathLike) -> Icd10cm:
     for line, text in text_lines(path):
         kind, *fields = text.split("\t")
         if (line == 1) != (kind == "icd10cm") or _FIELDS.get(kind) != len(fields):
-            expected = "a line of the ICD-10-CM data"
-            raise FileFormatError(path, line, f"expected {expected}, found {quoted(text)}; install taxolearn again")
+            message = f"expected a line of the ICD-10-CM data, found {quoted(text)}; {_REMEDY}"
+            raise FileFormatError(path, line, message)
         if kind == "icd10cm":
             version, source = fields
             if version != _VERSION:
-                message = f"expected format {_VERSION}, found {quoted(version)}; install taxolearn again"
+                message = f"expected format {_VERSION}, found {quoted(version)}; {_REMEDY}"
                 raise FileFormatError(path, line, message)
         elif kind == "node":
             name, parent, title = fields
@@ -110,7 +111,8 @@ def _read(path: PathLike) -> Icd10cm:
     leaves = set(taxonomy.leaves)
     for label, line in first_line.items():
         if label not in leaves:
-            raise FileFormatError(path, line, f"expected a category, found {quoted(label)}; install taxolearn again")
+            message = f"expected a category, found {quoted(label)}; {_REMEDY}"
+            raise FileFormatError(path, line, message)
     train, test = (
         Dataset(None, labels[part], taxonomy, texts=texts[part], name=f"icd10cm {part}") for part in _PARTS
     )

@@ -33,7 +33,8 @@ class Shape:
 
 # Gopal and Yang, "Recursive regularization for large-scale classification with hierarchical and graphical
 # dependencies" (KDD 2013), its table of data sets and that of the talk; where the talk counts classes
-# otherwise, nodes and leaves are those of the paper or of the distributed hierarchy.
+# otherwise, nodes and leaves are those of the paper or of the distributed hierarchy, and CLEF's features
+# those of the distributed rows.
 _RR = "Gopal and Yang (2013), data sets"
 # Choi, Sasaki and Srebro, "Normalized Hierarchical SVM", Table 2 (sizes rounded to thousands there).
 _NH = "Choi, Sasaki and Srebro, Table 2"

@@ -20,8 +20,8 @@ def make_synthetic_balanced(
 
     Two choices. The tree has the 15 nodes and 8 leaves of Table 2, that is four levels of nodes; the text's
     "2^3 - 1" nodes would be three. The number of rows is Table 2's 8K, not the text's 15,000: with about
-    three quarters of 8,000 rows to learn from, a flat SVM scores the 60% of Table 3; with 12,000 it scores
-    70%.
+    three quarters of 8,000 rows to learn from, a flat SVM scores about the 60% of Table 3; with 12,000 it
+    scores 70%.
 
     Parameters
     ----------

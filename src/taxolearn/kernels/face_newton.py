@@ -18,63 +18,128 @@ GRADIENT_EPOCHS = 10  # conjugate gradients may visit as many rows as this many 
 
 
 @kernel
+def _solve_positive(a, x):  # type: ignore[no-untyped-def]
+    """Solve a x = b in place by Cholesky; only the upper triangle of `a` is read, `x` holds b and then the answer.
+
+    Plain loops whose inner one runs along a row: they compile in a fraction of the time that numba's LAPACK calls
+    take and are fast enough for the sizes met here.
+    """
+    n = a.shape[0]
+    for k in range(n):
+        root = np.sqrt(max(a[k, k], 1e-300))
+        for j in range(k, n):
+            a[k, j] /= root
+        for i in range(k + 1, n):
+            factor = a[k, i]
+            if factor != 0.0:
+                for j in range(i, n):
+                    a[i, j] -= factor * a[k, j]
+    for k in range(n):  # forward: R' y = b
+        x[k] /= a[k, k]
+        for j in range(k + 1, n):
+            x[j] -= a[k, j] * x[k]
+    for k in range(n - 1, -1, -1):  # backward: R x = y
+        total = x[k]
+        for j in range(k + 1, n):
+            total -= a[k, j] * x[j]
+        x[k] = total / a[k, k]
+
+
+@kernel
 def _newton_by_solve(rows, free, sign, curvature, square, residual, n_features, bias_feature):  # type: ignore[no-untyped-def]
     """Solve (Z Z' + curvature) step = residual exactly, Z the signed free rows, in the smaller of its two dimensions."""
     size = free.shape[0]
-    z = np.zeros((size, n_features + 1))
+    width = n_features + 1
+    z = np.zeros((size, width))
     for k in range(size):
         row_add(rows, free[k], sign[free[k]], z[k, :n_features])
         z[k, n_features] = sign[free[k]] * bias_feature
+    step = np.empty(size)
     if size <= n_features:
-        system = np.dot(z, z.T)
+        columns = np.empty((width, size))
+        for k in range(size):
+            for j in range(width):
+                columns[j, k] = z[k, j]
+        system = np.zeros((size, size))
+        _add_outer_products(columns, system)
         for k in range(size):
             system[k, k] += curvature[k] + 1e-9 * square[free[k]] + 1e-300
-        return np.linalg.solve(system, residual)
+            step[k] = residual[k]
+        _solve_positive(system, step)
+        return step
     # more free rows than features: the hinge's curvature of zero needs a proximal term to be solvable
-    d = np.empty(size)
+    root = np.empty(size)
     for k in range(size):
-        d[k] = curvature[k] + 1e-4 * square[free[k]] + 1e-300
-    scaled = z / d.reshape(-1, 1)
-    system = np.dot(z.T, scaled)
-    for j in range(n_features + 1):
+        root[k] = np.sqrt(curvature[k] + 1e-4 * square[free[k]] + 1e-300)
+    inner = np.zeros(width)
+    for k in range(size):
+        for j in range(width):
+            z[k, j] /= root[k]
+            inner[j] += z[k, j] * residual[k] / root[k]
+    system = np.zeros((width, width))
+    _add_outer_products(z, system)
+    for j in range(width):
         system[j, j] += 1.0
-    inner = np.linalg.solve(system, np.dot(scaled.T, residual))
-    return (residual - np.dot(z, inner)) / d
+    _solve_positive(system, inner)
+    for k in range(size):
+        total = 0.0
+        for j in range(width):
+            total += z[k, j] * inner[j]
+        step[k] = (residual[k] / root[k] - total) / root[k]
+    return step
+
+
+@kernel
+def _add_outer_products(z, out):  # type: ignore[no-untyped-def]
+    """out += Z' Z, upper triangle only."""
+    for k in range(z.shape[0]):
+        for i in range(z.shape[1]):
+            factor = z[k, i]
+            if factor != 0.0:
+                for j in range(i, z.shape[1]):
+                    out[i, j] += factor * z[k, j]
 
 
 @kernel
 def _newton_by_gradients(rows, free, sign, curvature, square, residual, n_features, bias_feature, max_steps):  # type: ignore[no-untyped-def]
     """The same system by conjugate gradients with the diagonal as preconditioner."""
     size = free.shape[0]
-    residual = residual.copy()
     step = np.zeros(size)
+    left = np.empty(size)
+    direction = np.empty(size)
     diagonal = np.empty(size)
-    for k in range(size):
-        diagonal[k] = square[free[k]] + curvature[k]
-    direction = residual / diagonal
     applied = np.empty(size)
     shift = np.empty(n_features)
-    rho = np.dot(residual, direction)
-    target = 1e-4 * rho
+    rho = 0.0
+    for k in range(size):
+        diagonal[k] = square[free[k]] + curvature[k]
+        left[k] = residual[k]
+        direction[k] = residual[k] / diagonal[k]
+        rho += left[k] * direction[k]
+    target = max(1e-4 * rho, 1e-300)
     for _ in range(max_steps):
-        if rho <= target or rho <= 1e-300:
+        if rho <= target:
             break
         shift[:] = 0.0
         shift_bias = 0.0
         for k in range(size):
             row_add(rows, free[k], direction[k] * sign[free[k]], shift)
             shift_bias += direction[k] * sign[free[k]] * bias_feature
+        bend = 0.0
         for k in range(size):
             r = free[k]
             applied[k] = sign[r] * (row_dot(rows, r, shift) + shift_bias * bias_feature) + curvature[k] * direction[k]
-        bend = np.dot(direction, applied)
+            bend += direction[k] * applied[k]
         if bend <= 1e-14 * rho:
             break  # flat: what is left of the residual lies outside the range
         length = rho / bend
-        step += length * direction
-        residual -= length * applied
-        rho_next = np.dot(residual, residual / diagonal)
-        direction = residual / diagonal + (rho_next / rho) * direction
+        rho_next = 0.0
+        for k in range(size):
+            step[k] += length * direction[k]
+            left[k] -= length * applied[k]
+            rho_next += left[k] * left[k] / diagonal[k]
+        for k in range(size):
+            direction[k] = left[k] / diagonal[k] + rho_next / rho * direction[k]
         rho = rho_next
     return step
 
@@ -134,7 +199,10 @@ def face_step(loss, rows, sign, weight, square, dual, w, bias, bias_feature, per
                     - loss_conjugate(loss, dual[r], weight[r])
                     - delta * (residual[k] + conjugate_slope(loss, dual[r], weight[r]))
                 )
-        change += 0.5 * (np.dot(shift, shift) + shift_bias * shift_bias)
+        square_shift = shift_bias * shift_bias
+        for j in range(n_features):
+            square_shift += shift[j] * shift[j]
+        change += 0.5 * square_shift
         if change < 0.0:
             for k in range(size):
                 dual[free[k]] = moved[k]

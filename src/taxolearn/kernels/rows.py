@@ -176,7 +176,8 @@ def _gather_dense(rows, chosen):  # type: ignore[no-untyped-def]
     m = chosen.shape[0]
     data = np.empty((m, rows.data.shape[1]), dtype=rows.data.dtype)
     for r in range(m):
-        data[r] = rows.data[chosen[r]]
+        for j in range(rows.data.shape[1]):
+            data[r, j] = rows.data[chosen[r], j]
     return DenseRows(data)
 
 

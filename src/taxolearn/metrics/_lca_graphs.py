@@ -93,6 +93,13 @@ def _chunk_sizes(n_nodes: int, paths: TreePaths | DagPaths, true: LabelSets, pre
 def _meets(paths: TreePaths | DagPaths, true: LabelSets, pred: LabelSets) -> _Meets:
     """Steps 2 and 3: the LCAs of all pairs, and which pairs are nearest."""
     i, j = row_pairs(true, pred)
+    # A label of both sets is nearest to itself: its pairs serve labels of one set only, if any.
+    same = true.indices[i] == pred.indices[j]
+    in_pred, in_true = np.zeros(len(true.indices), dtype=bool), np.zeros(len(pred.indices), dtype=bool)
+    in_pred[i[same]] = True
+    in_true[j[same]] = True
+    serves = same | ~(in_pred[i] & in_true[j])
+    i, j = i[serves], j[serves]
     pair, node, distance = paths.meets(true.indices[i], pred.indices[j])
     i, j = i[pair], j[pair]
     from_true = distance == nearest(i, distance, len(true.indices))[i]
