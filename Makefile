@@ -1,15 +1,26 @@
-# Two commands for people: `make demo` (comes with the command line) and `make test`.
+# Two commands for people: `make demo` and `make test`.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUNTIME_STAMP := $(VENV)/.installed-runtime
 
-.PHONY: test lint types format clean
+.PHONY: demo test lint types format clean
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $(STAMP)
+
+# The demo needs no development tools.
+$(RUNTIME_STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $(RUNTIME_STAMP)
+
+# make demo TEXT="fracture of left femur, initial encounter"
+demo: $(RUNTIME_STAMP)
+	$(BIN)/taxolearn demo $(if $(TEXT),--text "$(TEXT)")
 
 test: lint types
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels

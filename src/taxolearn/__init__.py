@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from taxolearn.methods.one_vs_rest_logistic import OneVsRestLogistic
     from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
     from taxolearn.methods.persistence import load
+    from taxolearn.methods.text_classifier import TextClassifier
     from taxolearn.structure import ClassGraph, Taxonomy
 
 __version__ = "0.1.0"
@@ -24,11 +25,12 @@ _HOMES = {
     "OneVsRestLogistic": "taxolearn.methods.one_vs_rest_logistic",
     "OneVsRestSVM": "taxolearn.methods.one_vs_rest_svm",
     "Taxonomy": "taxolearn.structure",
+    "TextClassifier": "taxolearn.methods.text_classifier",
     "load": "taxolearn.methods.persistence",
 }
 _SUBMODULES = ("certificates", "datasets", "errors", "losses", "metrics")
 
-__all__ = ["ClassGraph", "OneVsRestLogistic", "OneVsRestSVM", "Taxonomy", "load"]
+__all__ = ["ClassGraph", "OneVsRestLogistic", "OneVsRestSVM", "Taxonomy", "TextClassifier", "load"]
 
 
 def __getattr__(name: str) -> Any:

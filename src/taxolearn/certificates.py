@@ -18,7 +18,7 @@ from taxolearn.losses import MarginLoss
 from taxolearn.problem import Problem
 from taxolearn.solvers.solution import Solution, Status
 
-_BLOCK_BYTES = 64 * 2**20
+_BLOCK_BYTES = 4 * 2**20  # of scores or of weights at a time: stays in cache
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,11 @@ def certify_one_vs_rest(
     targets = problem.targets.tocsc()
     primal = np.empty(n_classes)
     dual = np.empty(n_classes)
-    width = max(1, _BLOCK_BYTES // max(1, 8 * n))
+    width = max(1, _BLOCK_BYTES // (8 * max(n, problem.n_features)))
     for start in range(0, n_classes, width):
         block = slice(start, min(n_classes, start + width))
-        weights = solution.weights.coef[block].astype(np.float64)
-        intercept = solution.weights.intercept[block].astype(np.float64)
+        weights = solution.weights.coef[block].astype(np.float64, copy=False)
+        intercept = solution.weights.intercept[block].astype(np.float64, copy=False)
         positive = targets[:, block].toarray() > 0
         row, column = np.nonzero(positive)
         scores = X @ (weights.T.tocsc() if sp.issparse(weights) else weights.T)
@@ -132,5 +132,6 @@ def certify_one_vs_rest(
 
 
 def _row_squares(matrix: Any) -> npt.NDArray[np.float64]:
-    squares = matrix.multiply(matrix) if sp.issparse(matrix) else matrix * matrix
-    return np.asarray(squares.sum(axis=1)).ravel()
+    if sp.issparse(matrix):
+        return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", matrix, matrix)

@@ -111,4 +111,7 @@ class ThreadEngine:
                     outcome = Outcome.INTERRUPTED
                     self.stop[0] = 1
                     waiting.clear()
+                except BaseException:
+                    self.stop[0] = 1  # leaving waits for the running tasks: nobody will read what they finish
+                    raise
         return outcome

@@ -62,7 +62,8 @@ def _random_below(state, n):  # type: ignore[no-untyped-def]
     x ^= x >> np.uint64(7)
     x ^= x << np.uint64(17)
     state[0] = x
-    return np.int64((x >> np.uint64(11)) % np.uint64(n))
+    # the upper 31 bits times n, divided by 2^31: no slow remainder
+    return np.int64(((x >> np.uint64(33)) * np.uint64(n)) >> np.uint64(31))
 
 
 @kernel
@@ -144,31 +145,33 @@ def _mark_largest(values, least, count, marks):  # type: ignore[no-untyped-def]
 
     The bar is found by halving an interval: ties and the last halving may leave a few out, which the next round sees.
     """
+    found = np.empty(values.shape[0], dtype=np.int64)
+    size = 0
     high = least
-    found = 0
     for i in range(values.shape[0]):
-        if marks[i] == 0 and values[i] > least:
-            found += 1
+        if values[i] > least and marks[i] == 0:
+            found[size] = i
+            size += 1
             high = max(high, values[i])
     bar = least
-    if found > count:
+    if size > count:
         low = least
         for _ in range(30):
             bar = 0.5 * (low + high)
-            found = 0
-            for i in range(values.shape[0]):
-                if marks[i] == 0 and values[i] > bar:
-                    found += 1
-            if found > count:
+            above = 0
+            for k in range(size):
+                if values[found[k]] > bar:
+                    above += 1
+            if above > count:
                 low = bar
-            elif found < count // 2:
+            elif above < count - count // 4:
                 high = bar
             else:
                 break
     left = count
-    for i in range(values.shape[0]):
-        if left > 0 and marks[i] == 0 and values[i] >= bar and values[i] > least:
-            marks[i] = 1
+    for k in range(size):
+        if left > 0 and values[found[k]] >= bar:
+            marks[found[k]] = 1
             left -= 1
 
 
@@ -190,7 +193,7 @@ def _first_rows(rows, positive_indptr, positive_rows, classes, n_features, state
         wanted = 64 + 2 * (positive_indptr[classes[b] + 1] - positive_indptr[classes[b]])
         _mark_largest(near, 0.0, wanted, working[b])
         for _ in range(32):
-            working[b, _random_below(state, n)] = 1
+            working[b, _random_below(state[b : b + 1], n)] = 1
 
 
 @kernel
@@ -198,10 +201,11 @@ def _scores_of(rows, weights, biases, bias_feature, unsolved, n):  # type: ignor
     """Scores of every row for the classes still open, all of them in one read of X."""
     block = np.empty((weights.shape[1], unsolved.shape[0]))
     scores = np.empty((n, unsolved.shape[0]))
-    for k in range(unsolved.shape[0]):
-        for j in range(weights.shape[1]):
+    for j in range(block.shape[0]):
+        for k in range(unsolved.shape[0]):
             block[j, k] = weights[unsolved[k], j]
-        for i in range(n):
+    for i in range(n):
+        for k in range(unsolved.shape[0]):
             scores[i, k] = biases[unsolved[k]] * bias_feature
     add_scores(rows, block, scores)
     return scores
@@ -233,7 +237,8 @@ def _grow(losses, least, working):  # type: ignore[no-untyped-def]
     """Take the rows that lose most into the working set, at most doubling it."""
     size = 0
     for i in range(working.shape[0]):
-        size += working[i]
+        if working[i] != 0:  # adding the bytes themselves would wrap around with the compiler off
+            size += 1
     _mark_largest(losses, least, max(256, size), working)
 
 
@@ -300,8 +305,9 @@ def solve_block(  # type: ignore[no-untyped-def]
     """Solve the one-vs-rest problems of `classes`; fills weights (block x features), biases, duals (block x rows), report."""
     n = squares.shape[0]
     width = classes.shape[0]
-    state = np.zeros(1, dtype=np.uint64)
-    state[0] = np.uint64(seed) * np.uint64(2654435761) + np.uint64(88172645463325252)
+    state = np.empty(width, dtype=np.uint64)
+    for b in range(width):  # one stream a class: the answer does not depend on how classes are grouped
+        state[b] = np.uint64(seed + classes[b]) * np.uint64(2654435761) + np.uint64(88172645463325252)
     sign = np.empty(n)
     cost = np.empty(n)
     losses = np.empty(n)
@@ -338,7 +344,7 @@ def solve_block(  # type: ignore[no-untyped-def]
                 goals[b],
                 relative,
                 max_epochs - np.int64(report[b, REPORT_EPOCHS]),
-                state,
+                state[b : b + 1],
                 stop,
             )
             for r in range(chosen.shape[0]):

@@ -135,7 +135,7 @@ def row_add(rows, i, scale, w):  # type: ignore[no-untyped-def]
 def _row_square_sparse(rows, i):  # type: ignore[no-untyped-def]
     total = 0.0
     for k in range(rows.indptr[i], rows.indptr[i + 1]):
-        value = float(rows.data[k])
+        value = np.float64(rows.data[k])  # numba leaves float(float32) in single precision
         total += value * value
     return total
 
@@ -143,7 +143,7 @@ def _row_square_sparse(rows, i):  # type: ignore[no-untyped-def]
 def _row_square_dense(rows, i):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(rows.data.shape[1]):
-        value = float(rows.data[i, j])
+        value = np.float64(rows.data[i, j])
         total += value * value
     return total
 

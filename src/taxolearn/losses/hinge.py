@@ -61,4 +61,6 @@ class Hinge(NamedTuple):
     @staticmethod
     def kernel_step(loss: Any, dual: Any, margin: Any, curvature: Any, weight: Any) -> Any:
         """Exact coordinate minimiser (LIBLINEAR: Hsieh et al. 2008, Algorithm 1)."""
+        if curvature <= 0.0:  # a row of zeros without a bias feature: linear in the dual, so an end is best
+            return weight if margin < loss.margin else 0.0
         return min(max(dual - (margin - loss.margin) / curvature, 0.0), weight)

@@ -70,7 +70,7 @@ class Logistic(NamedTuple):
     @staticmethod
     def kernel_curvature(loss: Any, dual: Any, weight: Any) -> Any:
         """Second derivative of the conjugate, strictly inside its domain."""
-        return weight / (dual * (weight - dual))
+        return weight / max(dual * (weight - dual), 1e-300)  # a dual near the smallest float underflows
 
     @staticmethod
     def kernel_upper(loss: Any, weight: Any) -> Any:
@@ -82,8 +82,8 @@ class Logistic(NamedTuple):
         """Coordinate minimiser (Yu, Huang, Lin 2011), by Newton steps on the log-odds t of dual / weight.
 
         f(t) = margin + curvature (weight s(t) - dual) - loss.margin + t with s the sigmoid rises with slope at
-        least 1, so its root lies between the two values of t that the ends s = 0, 1 give; a step outside falls
-        back to the middle.
+        least 1, so its root lies between the two values of t that the ends s = 0, 1 give; a step that leaves
+        them, or that does not halve the one before (Newton may circle where s bends), falls back to the middle.
         """
         offset = margin - loss.margin - curvature * dual
         full = curvature * weight
@@ -93,7 +93,8 @@ class Logistic(NamedTuple):
             t = min(max(math.log(dual / (weight - dual)), low), high)
         else:
             t = min(max(loss.margin - margin, low), high)
-        for _ in range(50):
+        last = high - low
+        for _ in range(100):
             if t >= 0.0:
                 sigmoid = 1.0 / (1.0 + math.exp(-t))
             else:
@@ -105,10 +106,13 @@ class Logistic(NamedTuple):
             else:
                 low = t
             step = f / (1.0 + full * sigmoid * (1.0 - sigmoid))
-            t -= step
-            if t < low or t > high:
+            if t - step < low or t - step > high or abs(step) > 0.5 * last:
+                last = abs(0.5 * (low + high) - t)
                 t = 0.5 * (low + high)
-            elif abs(step) <= 1e-5 * (1.0 + abs(t)):
+                continue
+            last = abs(step)
+            t -= step
+            if last <= 1e-5 * (1.0 + abs(t)):
                 break  # Newton squares the error: what is left is below 1e-10
         if t >= 0.0:
             return weight / (1.0 + math.exp(-t))

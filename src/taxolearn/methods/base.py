@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from taxolearn.methods.inputs import check_rows, names_array
 from taxolearn.models import LinearWeights
 from taxolearn.problem import Problem, align_labels
 from taxolearn.structure import Taxonomy
+
+if TYPE_CHECKING:
+    from taxolearn.methods.explanation import Explanation
 
 _ARTIFICIAL_ROOT = "<root>"
 
@@ -96,7 +99,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).decision_function([[2.0]]) > 0
         array([ True])
         """
-        scores = self.weights_.scores(self._rows(X))
+        rows = self._rows(X)
+        scores = self.weights_.scores(rows)
         return scores[:, 1] if self._binary else scores
 
     def predict(self, X: Any) -> Any:
@@ -186,6 +190,22 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         true, found = align_labels(y, predicted, self.taxonomy)
         same = abs(true.matrix() - found.matrix()).sum(axis=1) == 0
         return float(np.average(np.asarray(same).ravel(), weights=sample_weight))
+
+    def explain(self, x: Any, k: int = 6, runners_up: int = 3, *, label: Hashable = None) -> Explanation:
+        """Why one row gets its best class: its score, and the margin at each node of its path, by features.
+
+        `k` features are shown by the explanation's `to_text`, and `runners_up` other classes are named;
+        `label` asks about another class than the best one.
+
+        >>> from taxolearn import OneVsRestSVM, Taxonomy
+        >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+        >>> explanation = OneVsRestSVM(taxonomy=tree).fit([[-1.0], [1.0]], ["Cat", "Dog"]).explain([2.0])
+        >>> explanation.path, explanation.nodes[1].runner_up, explanation.nodes[1].margin > 0
+        (('Animal', 'Dog'), 'Cat', True)
+        """
+        from taxolearn.methods.explain import explain
+
+        return explain(self, x, k=k, runners_up=runners_up, label=label)
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a folder (no pickle; replaces an older model there atomically).

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from taxolearn.errors import DataError, LabelError
 from taxolearn.problem import Matrix, check_matrix
+from taxolearn.problem.inputs import check_sparse_indices
 from taxolearn.structure.names import show
 
 
@@ -30,6 +32,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Matrix:
     >>> check_rows(OneVsRestSVM(), [[1.0, 2.0]], reset=True).shape
     (1, 2)
     """
+    if sp.issparse(X):
+        check_sparse_indices(X)  # scikit-learn converts first and would follow a damaged index
     try:
         checked = validate_data(
             estimator,
@@ -42,10 +46,21 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Matrix:
             ensure_all_finite=False,
         )
     except TypeError as error:
-        raise DataTypeError(str(error)) from None
-    except (ValueError, OverflowError, IndexError) as error:
-        raise DataError(str(error)) from None
+        raise DataTypeError(_one_line(error)) from None
+    except Exception as error:  # noqa: BLE001  whatever the objects inside X raise: it is about X
+        raise DataError(_one_line(error)) from None
     return check_matrix(checked)
+
+
+def _one_line(error: Exception) -> str:
+    """scikit-learn's message without the dump of the data."""
+    text = str(error) or type(error).__name__
+    if text.startswith("The feature names should match"):
+        return text  # a list of names, one a line
+    if text.startswith("Complex data not supported"):
+        return "Complex data not supported: X holds complex numbers; give real ones"
+    text = " ".join(text.split())
+    return text if len(text) <= 400 else f"{text[:200]} ... {text[-200:]}"
 
 
 def check_targets(estimator: Any, y: Any) -> Any:

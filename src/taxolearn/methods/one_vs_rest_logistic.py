@@ -73,7 +73,8 @@ class OneVsRestLogistic(OneVsRest):
         >>> model.predict_proba([[0.5]]).sum().round(6)
         np.float64(1.0)
         """
-        probabilities = sigmoid(self.weights_.scores(self._rows(X)).astype(np.float64))
+        rows = self._rows(X)
+        probabilities = sigmoid(self.weights_.scores(rows).astype(np.float64))
         return probabilities if self._multilabel else normalized(probabilities)
 
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:

@@ -105,7 +105,8 @@ class OneVsRestSVM(OneVsRest):
         >>> OneVsRestSVM(probability=True, random_state=0).fit(X, y).predict_proba([[3.0]]).argmax()
         np.int64(1)
         """
-        scores = self.weights_.scores(self._rows(X)).astype(np.float64)
+        rows = self._rows(X)
+        scores = self.weights_.scores(rows).astype(np.float64)
         if self.calibration_ is None:
             raise DataError("this model was fitted with probability=False; fit it again with probability=True")
         slopes, offsets = self.calibration_

@@ -45,21 +45,53 @@ def check_matrix(X: Any, what: str = "X") -> Matrix:
     return dense
 
 
+def check_sparse_indices(X: Any, what: str = "X") -> None:
+    """Refuse a sparse matrix whose index arrays were damaged: SciPy and the kernels would read or write foreign memory.
+
+    >>> rows = sp.csr_array([[1.0, 2.0]])
+    >>> rows.indices[0] = 9
+    >>> check_sparse_indices(rows)
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: X is a corrupted CSR matrix: a column index lies outside 0..1; rebuild it
+    """
+    kind = X.format.upper()
+    if kind == "COO":
+        for axis, (coords, size) in enumerate(zip(X.coords, X.shape, strict=True)):
+            if len(coords) != len(X.data):
+                raise DataError(f"{what} is a corrupted COO matrix: its coordinates do not fit its values; rebuild it")
+            _check_range(coords, size, f"{what} is a corrupted COO matrix: an index of axis {axis}")
+        return
+    if kind not in ("CSR", "CSC", "BSR") or len(X.shape) != 2:
+        return
+    block = X.blocksize if kind == "BSR" else (1, 1)
+    size = [length // step for length, step in zip(X.shape, block, strict=True)]
+    major, minor = size[::-1] if kind == "CSC" else size
+    indptr, n_values = X.indptr, len(X.data)
+    sound = len(indptr) == major + 1 and len(X.indices) == n_values
+    sound = sound and indptr[0] == 0 and indptr[-1] <= n_values and bool(np.all(np.diff(indptr) >= 0))
+    if not sound:
+        raise DataError(
+            f"{what} is a corrupted {kind} matrix: indptr does not fit its {n_values} values; rebuild it"
+        )
+    axis_name = "row" if kind == "CSC" else "column"
+    _check_range(X.indices[: indptr[-1]], minor, f"{what} is a corrupted {kind} matrix: a {axis_name} index")
+
+
+def _check_range(indices: npt.NDArray[Any], size: int, told: str) -> None:
+    if len(indices) and (indices.min() < 0 or indices.max() >= size):
+        raise DataError(f"{told} lies outside 0..{size - 1}; rebuild it")
+
+
 def _check_sparse(X: Any, what: str) -> sp.csr_array:
+    check_sparse_indices(X, what)
     try:
         # the constructor shares memory with a CSR of the right type and converts anything else
         matrix = sp.csr_array(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
-        n_rows, n_columns = matrix.shape
-        indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
     except (TypeError, ValueError, IndexError) as error:
         raise DataError(f"{what} is not a sparse matrix that can be read: {error}") from None
-    # kernels trust these: an index out of range would read foreign memory
-    sound = len(indptr) == n_rows + 1 and len(indices) == len(data)
-    sound = sound and indptr[0] == 0 and indptr[-1] <= len(data) and bool(np.all(np.diff(indptr) >= 0))
-    if not sound:
-        raise DataError(f"{what} is a corrupted CSR matrix: indptr does not fit its {len(data)} values; rebuild it")
-    if indptr[-1] and (indices[: indptr[-1]].min() < 0 or indices[: indptr[-1]].max() >= n_columns):
-        raise DataError(f"{what} is a corrupted CSR matrix: a column index lies outside 0..{n_columns - 1}; rebuild it")
+    if matrix.ndim != 2:
+        raise DataError(f"{what} has {matrix.ndim} dimensions; give rows x features")
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()

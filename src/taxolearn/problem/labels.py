@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.errors import LabelError, TaxonomyError
+from taxolearn.problem.inputs import check_sparse_indices
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import hint, is_empty, show
 from taxolearn.structure.path_builders import path_of_row
@@ -133,6 +134,9 @@ def _recognise(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]
     if y is None or isinstance(y, str | bytes | dict):
         raise LabelError(f"{what} must hold one label or set of labels a row, not {show(y)}")
     if sp.issparse(y):
+        if y.ndim != 2:
+            raise LabelError(f"{what} is a sparse array of shape {y.shape}; give an indicator, rows x classes")
+        check_sparse_indices(y, what)
         return "indicator", y
     if hasattr(y, "columns") or hasattr(y, "column_names"):
         return _recognise_table(y, taxonomy, what)
@@ -157,9 +161,30 @@ def _recognise(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]
         if y.dtype.kind != "O":
             return "names", y
         y = y.tolist()
+    if _holds_indicator_rows(y, taxonomy):
+        return "indicator", np.array(y)
     if _holds_sets(y, taxonomy):
         return "sets", y
     return "names", y
+
+
+def _holds_indicator_rows(y: list[Any], taxonomy: Taxonomy | None) -> bool:
+    """Whether the rows are lists of 0 and 1 of one length: read as sets of labels they would name a label twice."""
+    if not y or not _is_row(y[0]) or len(y[0]) < 2:
+        return False
+    width = len(y[0])
+    if taxonomy is not None and (width != taxonomy.n_nodes or width == 2):
+        return False
+    return all(
+        _is_row(row)
+        and len(row) == width
+        and all(isinstance(cell, int | np.integer | np.bool_) and 0 <= cell <= 1 for cell in row)
+        for row in y
+    )
+
+
+def _is_row(entry: Any) -> bool:
+    return isinstance(entry, list) or (isinstance(entry, np.ndarray) and entry.ndim == 1)
 
 
 def _holds_sets(y: list[Any], taxonomy: Taxonomy | None) -> bool:
@@ -261,7 +286,7 @@ def _from_sets(y: list[Any], taxonomy: Taxonomy | None, allow_empty: bool, what:
     lengths = np.empty(len(y), dtype=np.int64)
     flat: list[Any] = []
     for row, entry in enumerate(y):
-        if not isinstance(entry, list | tuple | set | frozenset | np.ndarray):
+        if not (_is_row(entry) or isinstance(entry, tuple | set | frozenset)):
             raise LabelError(
                 f"{what}, row {row}: expected a list of labels as in the other rows, found {show(entry)}; "
                 "wrap a single label in a list"

@@ -39,6 +39,10 @@ class Problem:
     positive_weight: Array
     negative_weight: Array
 
+    def __post_init__(self) -> None:
+        # one kind of array for the kernels, which are compiled anew for each kind; and no way to write into a user's rows
+        object.__setattr__(self, "X", _read_only(self.X))
+
     @property
     def n_rows(self) -> int:
         """Number of rows.
@@ -128,8 +132,8 @@ def make_problem(
     else:
         kept = np.flatnonzero(counts)
     if len(kept) < 2 and not (labels.multilabel and len(kept) == 1):
-        only = show(labels.names[kept[0]]) if len(kept) else "none"
-        raise LabelError(f"y has a single class, {only}; a classifier needs at least two classes")
+        found = f"only 1 class, {show(labels.names[kept[0]])}" if len(kept) else "no class with a weighted row"
+        raise LabelError(f"y has {found}; a classifier needs at least two classes")
     if taxonomy is not None:
         _warn_of_empty_leaves(taxonomy, counts)
 
@@ -139,6 +143,17 @@ def make_problem(
     binary = len(kept) == 2 and not labels.multilabel
     negative = positive[::-1].copy() if binary else np.ones(len(kept))
     return Problem(matrix, targets, classes, labels, taxonomy, row_weight, positive, negative)
+
+
+def _read_only(X: Matrix) -> Matrix:
+    """X over the same memory, which can be read but not written through it."""
+    if sp.issparse(X):
+        parts = (X.data.view(), X.indices.view(), X.indptr.view())
+    else:
+        parts = (X.view(),)
+    for part in parts:
+        part.flags.writeable = False
+    return sp.csr_array(parts, shape=X.shape) if sp.issparse(X) else parts[0]
 
 
 def _warn_of_empty_leaves(taxonomy: Taxonomy, counts: Array) -> None:

@@ -77,7 +77,11 @@ class _Run:
         self.mirrored = problem.n_classes == 2 and not problem.labels.multilabel
         self.solved = np.array([1]) if self.mirrored else np.arange(problem.n_classes)
         self.sparse = len(self.solved) * problem.n_features * 8 > _DENSE_BYTES
-        self.parts: dict[int, tuple[Any, npt.NDArray[np.float64], sp.csr_array]] = {}
+        # dense weights are written in place by the blocks; sparse ones are put together at the end
+        shape = (0 if self.sparse else problem.n_classes, problem.n_features)
+        self.coef = np.zeros(shape)
+        self.biases = np.zeros(problem.n_classes)
+        self.parts: dict[int, tuple[Any, sp.csr_array]] = {}
         self.report = np.zeros((problem.n_classes, dual_descent.REPORT_WIDTH))
 
     def blocks(self, n_workers: int) -> list[Block]:
@@ -93,8 +97,8 @@ class _Run:
 
         def solve_block(block: Block) -> tuple[Any, ...]:
             width, problem = len(block), self.problem
-            weights = np.zeros((width, problem.n_features))
-            biases = np.zeros(width)
+            own = slice(int(block[0]), int(block[-1]) + 1)
+            weights = np.zeros((width, problem.n_features)) if self.sparse else self.coef[own]
             duals = np.zeros((width, problem.n_rows))
             report = np.zeros((width, self.kernels.REPORT_WIDTH))
             self.kernels.solve_block(
@@ -111,18 +115,18 @@ class _Run:
                 self.bias_feature,
                 self.tol,
                 self.max_iter,
-                self.seed + int(block[0]),
+                self.seed,
                 engine.stop,
                 weights,
-                biases,
+                self.biases[own],
                 duals,
                 report,
             )
-            return sp.csr_array(weights) if self.sparse else weights, biases, sp.csr_array(duals), report
+            return sp.csr_array(weights) if self.sparse else None, sp.csr_array(duals), report
 
         def collect(block: Block, result: tuple[Any, ...]) -> None:
-            self.parts[int(block[0])] = result[:3]
-            self.report[block] = result[3]
+            self.parts[int(block[0])] = result[:2]
+            self.report[block] = result[2]
             primal = self.report[:, self.kernels.REPORT_PRIMAL].sum()
             dual = self.report[:, self.kernels.REPORT_DUAL].sum()
             history.append(Progress(engine.seconds, sum(map(len, blocks[: len(self.parts)])), primal, dual))
@@ -144,24 +148,21 @@ class _Run:
     def _assemble(self, blocks: list[Block]) -> tuple[LinearWeights, sp.csr_array]:
         """Weights and dual of all classes; blocks that were never started count as zero."""
         problem = self.problem
-        coefs: list[Any] = []
-        biases: list[npt.NDArray[np.float64]] = []
+        coefs: list[sp.csr_array] = []
         duals: list[sp.csr_array] = []
         for block in blocks:
-            if int(block[0]) in self.parts:
-                coef, bias, dual = self.parts.pop(int(block[0]))
-            else:
-                shape = (len(block), problem.n_features)
-                coef = sp.csr_array(shape) if self.sparse else np.zeros(shape)
-                bias, dual = np.zeros(len(block)), sp.csr_array((len(block), problem.n_rows))
+            nothing = sp.csr_array((len(block), problem.n_features)), sp.csr_array((len(block), problem.n_rows))
+            coef, dual = self.parts.pop(int(block[0]), nothing)
             coefs.append(coef)
-            biases.append(bias)
             duals.append(dual)
-        coef = sp.vstack(coefs, format="csr") if self.sparse else np.concatenate(coefs)
-        intercept = np.concatenate(biases) * self.bias_feature
         dual = sp.vstack(duals, format="csr")
+        whole: Any = sp.vstack(coefs, format="csr") if self.sparse else self.coef
+        intercept = self.biases * self.bias_feature
         if self.mirrored:
-            coef = sp.vstack([-coef, coef], format="csr") if self.sparse else np.concatenate([-coef, coef])
-            intercept = np.concatenate([-intercept, intercept])
+            intercept[0] = -intercept[1]
             dual = sp.vstack([dual, dual], format="csr")
-        return LinearWeights(coef, intercept), sp.csr_array(dual)
+            if self.sparse:
+                whole = sp.vstack([-whole, whole], format="csr")
+            else:
+                whole[0] = -whole[1]
+        return LinearWeights(whole, intercept), sp.csr_array(dual)

@@ -1,9 +1,9 @@
 """N-grams over sequences of small integers, found with sorted arrays instead of dictionaries of strings.
 
-Atoms (words, or characters) are numbered 1, 2, ... in the order of their names; 0 stands for an unknown one. An
-n-gram is a row of atom numbers, padded with zeros on the right; rows are kept in lexicographic order. They form
-a trie: the n-grams of length n extend those prefixes of length n - 1 that occur, so that all positions of all
-sequences descend one level with one sort (when learning) or one binary search (when looking up).
+Atoms (words, or characters) are numbered 1, 2, ... in the order of their names; 0 stands for an unknown one.
+An n-gram is a row of atom numbers, padded with zeros on the right; rows are kept in lexicographic order. They
+form a trie: the n-grams of length n extend those prefixes of length n - 1 that occur, so that all positions
+of all sequences descend one level with one sort (when learning) or one binary search (when looking up).
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+_MANY = 2**14
 
 
 class Occurrences(NamedTuple):
-    """The n-grams of one length n: where in the joined sequences each starts, and its row in the table."""
+    """The n-grams of one length n: where in the joined sequences each starts, and its row in the table.
+
+    >>> Occurrences(2, np.array([0, 4]), np.array([7, 7])).n
+    2
+    """
 
     n: int
     starts: Ints
@@ -47,7 +52,8 @@ class NgramTable:
         """Yield the n-grams of the table that occur in sequences of atom numbers, laid end to end.
 
         >>> table, _ = learn_ngrams(np.array([1, 2, 1]), np.array([3]), 1, 2)
-        >>> [(o.n, o.starts.tolist(), o.rows.tolist()) for o in table.find(np.array([2, 0, 1]), np.array([3]))]
+        >>> found = table.find(np.array([2, 0, 1]), np.array([3]))
+        >>> [(o.n, o.starts.tolist(), o.rows.tolist()) for o in found]
         [(1, [0, 2], [2, 0]), (2, [], [])]
         """
         left = _left(lengths)
@@ -56,7 +62,7 @@ class NgramTable:
             long_enough = left[at] >= n
             at = at[long_enough]
             key = node[long_enough] * self._base + digits[at + n - 1]
-            node = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+            node = np.minimum(_places(keys, key), len(keys) - 1)
             known = keys[node] == key
             at, node = at[known], node[known]
             own = rows[node] >= 0
@@ -65,7 +71,8 @@ class NgramTable:
     def restricted(self, rows: npt.NDArray[np.bool_]) -> tuple[NgramTable, Ints]:
         """Return the table of these rows, over the atoms they still use, and the old numbers of these atoms.
 
-        >>> table, atoms = NgramTable(np.array([[1, 0], [3, 4], [5, 0]])).restricted(np.array([True, True, False]))
+        >>> table = NgramTable(np.array([[1, 0], [3, 4], [5, 0]]))
+        >>> table, atoms = table.restricted(np.array([True, True, False]))
         >>> table.grams.tolist(), atoms.tolist()
         ([[1, 0], [2, 3]], [1, 3, 4])
         """
@@ -81,7 +88,7 @@ class NgramTable:
 
     @cached_property
     def _levels(self) -> list[tuple[Ints, Ints]]:
-        """For each length the sorted keys (node of the prefix, last atom) and their rows, -1 for a mere prefix.
+        """For each length the sorted keys (node of prefix, last atom) and their rows, -1 for a mere prefix.
 
         In sorted rows the same prefixes stand together, so no sort is needed.
         """
@@ -172,6 +179,16 @@ def _in_order(levels: list[_Level]) -> tuple[list[Ints], NgramTable]:
         rows.append(row)
         after_parent = row + level.counted
     return rows, NgramTable(grams)
+
+
+def _places(keys: Ints, wanted: Ints) -> Ints:
+    """`np.searchsorted`; where there are many keys, in sorted order, for the sake of the cache."""
+    if len(keys) < _MANY:
+        return np.searchsorted(keys, wanted)
+    order = np.argsort(wanted)
+    places = np.empty(len(wanted), np.int64)
+    places[order] = np.searchsorted(keys, wanted[order])
+    return places
 
 
 def _left(lengths: Ints) -> npt.NDArray[np.int64]:

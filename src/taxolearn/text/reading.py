@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,11 @@ _BATCH = 4096
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """The distinct chunks of some texts, and each text as the ids of its chunks in order."""
+    """The distinct chunks of some texts, and each text as the ids of its chunks in order.
+
+    >>> Chunks(["left", "femur"], ids=np.array([0, 1, 1]), lengths=np.array([2, 0, 1])).n_texts
+    3
+    """
 
     distinct: list[str]
     ids: npt.NDArray[np.int64]
@@ -61,7 +65,9 @@ def check_texts(texts: Any, what: str = "texts") -> list[str]:
 
 
 def text_cleaner(lowercase: bool, strip_accents: str | None) -> Callable[[str], str]:
-    """Return the function that is applied to each text first: the same as that of scikit-learn's vectorizers.
+    """Return the function that is applied to texts first: the same as that of scikit-learn's vectorizers.
+
+    Nothing it does reaches across a blank, so texts may be joined by one and cleaned together.
 
     >>> text_cleaner(True, "unicode")("Fièvre")
     'fievre'
@@ -88,14 +94,17 @@ def read_chunks(texts: list[str], clean: Callable[[str], str]) -> Chunks:
     >>> chunks.distinct, chunks.ids.tolist(), chunks.lengths.tolist()
     (['a', 'b', 'c'], [0, 1, 0, 2, 1], [3, 0, 2])
     """
-    # The whole loop over chunks runs inside map and fromiter, where a missing key takes the next number.
+    mark = "\0"  # a chunk of its own after every text, so that many texts are cleaned and split at once
+    while any(mark in text for text in texts):
+        mark += "\0"
+    # The loop over chunks runs inside map and fromiter, where a missing key takes the next number.
     table: defaultdict[str, int] = defaultdict(count().__next__)
-    parts, lengths = [], []
+    end = table[mark]
+    parts = [np.empty(0, np.int64)]
     for first in range(0, len(texts), _BATCH):
-        split = [clean(text).split() for text in texts[first : first + _BATCH]]
-        sizes = np.fromiter(map(len, split), np.int64, len(split))
-        ids = map(table.__getitem__, chain.from_iterable(split))
-        parts.append(np.fromiter(ids, np.int64, int(sizes.sum())))
-        lengths.append(sizes)
-    none = np.empty(0, np.int64)
-    return Chunks(list(table), np.concatenate([none, *parts]), np.concatenate([none, *lengths]))
+        batch = texts[first : first + _BATCH]
+        chunks = clean(f" {mark} ".join([*batch, ""])).split()
+        parts.append(np.fromiter(map(table.__getitem__, chunks), np.int64, len(chunks)))
+    ids = np.concatenate(parts)
+    lengths = np.diff(np.flatnonzero(ids == end), prepend=-1) - 1
+    return Chunks(list(table)[1:], ids[ids != end] - 1, lengths)

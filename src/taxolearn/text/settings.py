@@ -29,7 +29,18 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         if not valid(value):
             raise DataError(f"{name}={show(value)} is not valid; use {expected}")
     if settings["weighting"] == "bm25" and settings["sublinear_tf"]:
-        raise DataError("sublinear_tf=True is for weighting='tfidf'; BM25 dampens counts by itself, through k1")
+        raise DataError(
+            "sublinear_tf=True is for weighting='tfidf'; BM25 dampens counts by itself, through k1"
+        )
+
+
+def setting_names() -> tuple[str, ...]:
+    """All settings there are.
+
+    >>> "analyzer" in setting_names()
+    True
+    """
+    return tuple(_RULES)
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from taxolearn.text.reading import Chunks
 
 # scikit-learn's default: two or more letters, digits or underscores.
 WORD = re.compile(r"\b\w\w+\b")
+_END = "\n"
+_WORD_OR_END = re.compile(rf"{WORD.pattern}|{_END}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,21 +76,21 @@ class Vocabulary:
             known = np.array([ord(atom) for atom in self.atoms], np.int64)
             place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
             return np.where(known[place] == codes, place + 1, 0), lengths
-        words, per_chunk = _words(chunks.distinct)
-        return _word_sequences(chunks, words, per_chunk, self._numbers)
+        return _word_sequences(chunks, _words(chunks.distinct), self._numbers)
 
     def restricted(self, rows: npt.NDArray[np.bool_]) -> Vocabulary:
         """Return the vocabulary of these features only.
 
-        >>> Vocabulary("char", ("a", "b"), NgramTable(np.array([[1], [2]]))).restricted(np.array([False, True]))
-        Vocabulary(kind='char', atoms=('b',), table=NgramTable(grams=array([[1]])))
+        >>> vocabulary = Vocabulary("char", ("a", "b"), NgramTable(np.array([[1], [2]])))
+        >>> vocabulary.restricted(np.array([False, True])).names()
+        ['b']
         """
         table, numbers = self.table.restricted(rows)
         return Vocabulary(self.kind, tuple(self.atoms[number - 1] for number in numbers), table)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        return {atom: number for number, atom in enumerate(self.atoms, start=1)}
+        return _numbered(self.atoms)
 
 
 def learn_vocabulary(
@@ -105,30 +107,31 @@ def learn_vocabulary(
         codes, lengths = _characters(chunks.distinct)
         present = np.bincount(codes) > 0
         atoms = tuple(map(chr, np.flatnonzero(present).tolist()))
-        digits = np.cumsum(present)[codes]
+        digits: Ints = np.cumsum(present, dtype=np.int64)[codes]
     else:
-        words, per_chunk = _words(chunks.distinct)
-        atoms = tuple(sorted(set(words)))
-        numbers = {atom: number for number, atom in enumerate(atoms, start=1)}
-        digits, lengths = _word_sequences(chunks, words, per_chunk, numbers)
+        words = _words(chunks.distinct)
+        atoms = tuple(sorted(set(words) - {_END}))
+        digits, lengths = _word_sequences(chunks, words, _numbered(atoms))
     table, found = learn_ngrams(digits, lengths, *ngrams, keep_short=kind == "char")
     return Vocabulary(kind, atoms, table), _count(kind, chunks, lengths, found, len(table), dtype)
 
 
-def _words(distinct: list[str]) -> tuple[list[str], Ints]:
-    """The words of all distinct chunks, and how many each chunk has."""
-    per_chunk = [WORD.findall(chunk) for chunk in distinct]
-    return list(chain.from_iterable(per_chunk)), np.fromiter(map(len, per_chunk), np.int64, len(per_chunk))
+def _words(distinct: list[str]) -> list[str]:
+    """The words of all distinct chunks in one go, with `_END` after those of each chunk."""
+    return _WORD_OR_END.findall(_END.join([*distinct, ""]))
 
 
-def _word_sequences(
-    chunks: Chunks, words: list[str], per_chunk: Ints, numbers: dict[str, int]
-) -> tuple[Ints, Ints]:
-    """The texts as sequences of word numbers; an unknown word stays in between as 0, so nothing leaps over it."""
+def _numbered(atoms: tuple[str, ...]) -> dict[str, int]:
+    return {_END: -1} | {atom: number for number, atom in enumerate(atoms, start=1)}
+
+
+def _word_sequences(chunks: Chunks, words: list[str], numbers: dict[str, int]) -> tuple[Ints, Ints]:
+    """The texts as sequences of word numbers; an unknown word stays as 0, so that nothing leaps over it."""
     digits = np.fromiter(map(numbers.get, words, repeat(0)), np.int64, len(words))
-    first = np.cumsum(per_chunk) - per_chunk
-    lengths = _row_sums(per_chunk[chunks.ids], chunks.lengths)
-    return digits[ragged(first[chunks.ids], per_chunk[chunks.ids])], lengths
+    ends = np.flatnonzero(digits < 0)
+    per_chunk = np.diff(ends, prepend=-1) - 1
+    picked = per_chunk[chunks.ids]
+    return digits[ragged((ends - per_chunk)[chunks.ids], picked)], _row_sums(picked, chunks.lengths)
 
 
 def _characters(distinct: list[str]) -> tuple[Ints, Ints]:
@@ -169,11 +172,12 @@ def count_matrix(
     fresh[1:] = keys[1:] != keys[:-1]
     first = np.flatnonzero(fresh)
     data = np.diff(first, append=len(keys)).astype(dtype)
-    rows, columns = np.divmod(keys[first], max(n_columns, 1))
-    index = np.int32 if max(len(first), n_columns) < 2**31 else np.int64
-    indptr = np.zeros(n_rows + 1, index)
-    np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
-    return sparse.csr_array((data, columns.astype(index), indptr), shape=shape)
+    keys = keys[first]
+    row_starts = np.arange(n_rows + 1) * n_columns
+    indptr = np.searchsorted(keys, row_starts)
+    keys -= np.repeat(row_starts[:-1], np.diff(indptr))
+    index = np.int32 if max(len(keys), n_columns) < 2**31 else np.int64
+    return sparse.csr_array((data, keys.astype(index), indptr.astype(index)), shape=shape)
 
 
 def ragged(first: Ints, lengths: Ints) -> Ints:
@@ -187,6 +191,7 @@ def ragged(first: Ints, lengths: Ints) -> Ints:
 
 
 def _row_sums(values: Ints, lengths: Ints) -> Ints:
-    total = np.concatenate([[0], np.cumsum(values)])
+    total = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=total[1:])
     ends = np.cumsum(lengths)
-    return total[ends] - total[ends - lengths]
+    return np.asarray(total[ends] - total[ends - lengths])

@@ -1,12 +1,12 @@
 """From counts to weights: tf-idf as in scikit-learn, or BM25, and unit rows.
 
-With n texts, f of which hold a feature, and a feature's count t in a text of d counted features (D on average):
+With n texts, f of which hold a feature, and its count t in a text of d counted features (D on average):
 
     tfidf   t (1 + ln((1 + n) / (1 + f)))                     t replaced by 1 + ln t with `sublinear_tf`
     bm25    t (k1 + 1) / (t + k1 (1 - b + b d / D)) * ln(1 + (n - f + 1/2) / (f + 1/2))
 
-The first is scikit-learn's smoothed form; the second is Robertson and Zaragoza, The Probabilistic Relevance Framework:
-BM25 and Beyond (2009), with the idf of Apache Lucene, which is never negative.
+The first is scikit-learn's smoothed form; the second is from Robertson and Zaragoza, The Probabilistic
+Relevance Framework: BM25 and Beyond (2009), with the idf of Apache Lucene, which is never negative.
 """
 
 from __future__ import annotations
@@ -67,9 +67,7 @@ def saturate(counts: sparse.csr_array, mean_length: float, k1: float, b: float) 
     """
     slack = k1 * (1 - b + b * _row_sums(counts.data, counts.indptr) / mean_length)
     slack = np.repeat(slack.astype(counts.dtype), np.diff(counts.indptr))
-    counts.data *= k1 + 1
-    # t (k1 + 1) is already in place, so t itself is that over k1 + 1.
-    counts.data /= counts.data / (k1 + 1) + slack
+    counts.data *= (k1 + 1) / (counts.data + slack)
 
 
 def normalize_rows(rows: sparse.csr_array, norm: str) -> None:

@@ -1,0 +1,143 @@
+"""What people see while they wait: a progress bar on a terminal, plain lines without one."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import IO, Any, Self
+
+_SECONDS_BETWEEN_LINES = 5.0
+_BLOCK = re.compile(r"taxolearn: block (\d+)/(\d+), .*?(gap [^,]+),")
+
+
+class Interrupted(BaseException):
+    """Ctrl-C: not KeyboardInterrupt, with which the solver would stop and keep its best weights so far.
+
+    >>> issubclass(Interrupted, Exception)
+    False
+    """
+
+
+def say(message: str = "") -> None:
+    """Tell the person something that is no result: on standard error.
+
+    >>> say("reading rows.csv")
+    """
+    print(message, file=sys.stderr, flush=True)
+
+
+class Progress:
+    """How far some work is; `total=None` when nobody knows.
+
+    >>> with Progress("reading", total=2) as progress:
+    ...     progress.update(1)
+    """
+
+    def __init__(self, title: str, total: int | None = None) -> None:
+        self.title, self.total = title, total
+        self.stream: IO[str] = sys.stderr
+        self._bar: Any = None
+        self._task: Any = None
+        self._last = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if self.stream.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import Progress as Bar
+
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+            )
+            self._bar = Bar(*columns, TextColumn("{task.fields[note]}"), console=Console(file=self.stream))
+            self._task = self._bar.add_task(self.title, total=self.total, note="")
+            self._bar.start()
+        return self
+
+    def update(self, done: int, total: int | None = None, note: str = "") -> None:
+        """Say how much is done.
+
+        >>> Progress("reading").update(10)
+        """
+        self.total = self.total if total is None else total
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=self.total, note=note)
+        elif time.monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last = time.monotonic()
+            of = "" if self.total is None else f"/{self.total:,}"
+            print(f"{self.title} {done:,}{of} {note}".rstrip(), file=self.stream, flush=True)
+
+    def line(self, text: str) -> None:
+        """Print a line above the bar.
+
+        >>> Progress("reading").line("")
+        """
+        if text.strip():
+            print(text, file=self.stream if self._bar is None else self._bar.console.file, flush=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+@contextlib.contextmanager
+def solver_progress(title: str) -> Iterator[Progress]:
+    """Show the progress lines that an estimator with `verbose=1` writes to standard error as one bar.
+
+    >>> with solver_progress("learning"):
+    ...     print("taxolearn: block 1/2, 16 classes, gap 1.0e-02, 0.1 s, about 0 s left", file=sys.stderr)
+    """
+    with Progress(title) as progress, contextlib.redirect_stderr(_SolverLines(progress)):
+        yield progress
+
+
+class _SolverLines:
+    """A stream that turns the solver's lines into steps of a bar and passes everything else on."""
+
+    encoding = "utf-8"
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._rest = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            found = _BLOCK.match(line)
+            if found:
+                self._progress.update(int(found[1]), int(found[2]), found[3])
+            else:
+                self._progress.line(line)
+        return len(text)
+
+    def flush(self) -> None:
+        self._progress.stream.flush()
+
+    def isatty(self) -> bool:
+        return self._progress.stream.isatty()
+
+
+def table(columns: list[str], rows: list[list[str]], title: str | None = None) -> None:
+    """Print a table to standard output; every column but the first is a number.
+
+    >>> table(["metric", "value"], [["accuracy", "0.5"]])
+    metric    value
+    accuracy    0.5
+    """
+    if title:
+        print(title)
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    for row in [columns, *rows]:
+        first, *others = row
+        cells = [first.ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        print("  ".join(cells).rstrip())

@@ -1,0 +1,119 @@
+"""Labelled rows read as a whole, for `fit` and `evaluate`: texts or features, labels, taxonomy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from taxolearn.cli.inputs import Source
+from taxolearn.cli.labels import Columns, TextRow, names_of, taxonomy_of, text_rows
+from taxolearn.cli.rows import open_table
+from taxolearn.errors import FileFormatError
+
+if TYPE_CHECKING:
+    from taxolearn.structure import Taxonomy
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows (a list of texts or a CSR array of features) and their labels.
+
+    >>> Labelled(["it purrs", "it barks"], ["Cat", "Dog"], None).take([1]).y
+    ['Dog']
+    """
+
+    rows: Any
+    y: Sequence[Any]
+    taxonomy: Taxonomy | None
+
+    def take(self, which: Sequence[int]) -> Labelled:
+        """Some of the rows."""
+        rows = [self.rows[i] for i in which] if isinstance(self.rows, list) else self.rows[list(which)]
+        return Labelled(rows, [self.y[i] for i in which], self.taxonomy)
+
+
+def read_labelled(
+    source: Source,
+    columns: Columns,
+    taxonomy: Taxonomy | None,
+    *,
+    n_features: int | None = None,
+    fixed: bool = False,
+) -> Labelled:
+    """Read all rows; the taxonomy is the given one or the one that label paths spell.
+
+    `fixed`: labels are those of a model, whose taxonomy (or lack of one) is not up for discussion.
+    """
+    if source.format == "libsvm":
+        return _read_libsvm(source, columns, taxonomy, n_features, fixed)
+    with open_table(source) as table:
+        rows = list(text_rows(source, table, columns, labels=True))
+    if not rows:
+        raise FileFormatError(source.name, None, "expected rows after the header, found none")
+    return _labelled(source, [row.text for row in rows], rows, columns, taxonomy, fixed)
+
+
+def _labelled(
+    source: Source,
+    texts: Any,
+    rows: Sequence[TextRow],
+    columns: Columns,
+    taxonomy: Taxonomy | None,
+    fixed: bool,
+) -> Labelled:
+    if taxonomy is None and not fixed:
+        taxonomy = taxonomy_of(source, rows, columns)
+    return Labelled(texts, names_of(source, rows, columns, taxonomy), taxonomy)
+
+
+def _read_libsvm(
+    source: Source, columns: Columns, taxonomy: Taxonomy | None, n_features: int | None, fixed: bool
+) -> Labelled:
+    from taxolearn.datasets._rows import RowReader
+
+    reader = RowReader(source.name, str, n_features=n_features)
+    with source.bytes() as stream:
+        reader.read(stream)
+    if not reader.labels:
+        raise FileFormatError(source.name, None, "expected rows, found none; the file is empty")
+    rows = [
+        TextRow(number, "", [_libsvm_path(label, columns) for label in labels], ())
+        for number, labels in enumerate(reader.labels, 1)
+    ]
+    for row in rows:
+        if not row.paths:
+            message = f"row {row.line} has no label; every row needs one"
+            raise FileFormatError(source.name, None, message)
+    return _labelled(source, reader.matrix(), rows, columns, taxonomy, fixed)
+
+
+def _libsvm_path(label: Hashable, columns: Columns) -> tuple[str, ...]:
+    return tuple(str(label).split(columns.sep)) if columns.sep else (str(label),)
+
+
+def split(data: Labelled, share: float, seed: int) -> tuple[Labelled, Labelled]:
+    """Training and held-out rows, at random; every class keeps a training row.
+
+    >>> train, test = split(Labelled(list("abcd"), ["x", "x", "x", "y"], None), 0.5, seed=0)
+    >>> len(train.y), len(test.y), "y" in train.y
+    (2, 2, True)
+    """
+    import numpy as np
+
+    label_sets = [set(labels) if isinstance(labels, list) else {labels} for labels in data.y]
+    left: dict[Any, int] = {}
+    for labels in label_sets:
+        for label in labels:
+            left[label] = left.get(label, 0) + 1
+    wanted = round(share * len(data.y))
+    held: set[int] = set()
+    for i in np.random.default_rng(seed).permutation(len(data.y)).tolist():
+        if len(held) == wanted:
+            break
+        if all(left[label] > 1 for label in label_sets[i]):
+            held.add(i)
+            for label in label_sets[i]:
+                left[label] -= 1
+    kept = [i for i in range(len(data.y)) if i not in held]
+    return data.take(kept), data.take(sorted(held))

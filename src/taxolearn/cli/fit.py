@@ -1,0 +1,139 @@
+"""`taxolearn fit`: labelled rows in, a certified model folder out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taxolearn.cli.console import say, solver_progress, table
+from taxolearn.cli.method_list import find_method, make_estimator
+from taxolearn.cli.options import Format, Label, LabelSep, Level, Rows, Sep, Text
+from taxolearn.errors import DataError
+
+if TYPE_CHECKING:
+    from taxolearn.cli.data import Labelled
+    from taxolearn.cli.models import Model
+
+
+def fit(
+    rows: Rows,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Folder of the model; an older one is replaced.")
+    ],
+    format: Format = None,
+    text: Text = None,
+    label: Label = None,
+    level: Level = None,
+    sep: Sep = None,
+    label_sep: LabelSep = None,
+    taxonomy: Annotated[
+        str | None,
+        typer.Option("--taxonomy", help="File of `parent child` lines; .tsv for names with blanks."),
+    ] = None,
+    method: Annotated[str, typer.Option("--method", "-m", help="See `taxolearn methods`.")] = "svm",
+    C: Annotated[float, typer.Option("-C", help="Weight of the loss.")] = 1.0,
+    tol: Annotated[float, typer.Option("--tol", help="Certified relative gap to reach.")] = 1e-3,
+    loss: Annotated[str | None, typer.Option("--loss", help="Loss, where the method has several.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is one a core.")] = -1,
+    max_seconds: Annotated[
+        float | None, typer.Option("--max-seconds", help="Time limit of the solver.")
+    ] = None,
+    probability: Annotated[bool, typer.Option("--probability", help="Calibrate probabilities.")] = False,
+    features: Annotated[
+        str, typer.Option("--features", help="auto (by held-out accuracy), word, char or word+char n-grams.")
+    ] = "auto",
+    ngrams: Annotated[str, typer.Option("--ngrams", help="Lengths of word n-grams, as 1-2.")] = "1-2",
+    test_size: Annotated[
+        float | None, typer.Option("--test-size", help="Share of the rows to hold out and score.")
+    ] = None,
+    valid: Annotated[str | None, typer.Option("--valid", help="File of rows to score instead.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of every random choice.")] = 0,
+) -> int:
+    """Learn a model from labelled rows and save it; print its certificate and its score on held-out rows.
+
+    Rows are texts with labels (CSV, TSV, JSON lines, Parquet) or libsvm rows.
+    The taxonomy comes from --taxonomy, from label paths (--sep) or from level columns;
+    without any, labels are flat. Rows held out by --test-size are not learned from.
+    Exit code 1: the model was saved, but its certified gap is above --tol.
+    """
+    from taxolearn.cli.data import read_labelled, split
+    from taxolearn.cli.inputs import about, open_source
+    from taxolearn.cli.labels import Columns, read_taxonomy
+
+    _check_shares(test_size, valid)
+    chosen = find_method(method)
+    source = open_source(rows, format)
+    estimator = make_estimator(
+        chosen, loss, C=C, tol=tol, n_jobs=jobs, max_seconds=max_seconds, probability=probability or None,
+        random_state=seed, verbose=1,
+    )  # fmt: skip
+    if source.format != "libsvm":
+        estimator = _text_classifier(estimator, features, ngrams, seed)
+    columns = Columns(text, label, tuple(level or ()), sep, label_sep)
+    data = read_labelled(source, columns, None if taxonomy is None else read_taxonomy(taxonomy))
+    held_out: Labelled | None = None
+    if test_size is not None:
+        data, held_out = split(data, test_size, seed)
+        if not held_out.y:
+            raise DataError(f"{source.name}: no row can be held out; every label has a single row")
+    elif valid is not None:
+        width = None if isinstance(data.rows, list) else data.rows.shape[1]
+        held_out = read_labelled(
+            open_source(valid, format), columns, data.taxonomy, n_features=width, fixed=True
+        )
+    say(f"{len(data.y):,} rows from {source.name}, {_taxonomy_text(data)}")
+    with about(source):
+        model = _learn(estimator, data)
+    if held_out is not None:
+        _print_scores(model, held_out)
+    model.fitted.save(output)
+    certificate = model.estimator.certificate_
+    print(f"certificate: {certificate.status.value}, relative gap {certificate.gap:.2e} (asked for {tol:g})")
+    print(f"saved to {output}")
+    return 0 if certificate.holds(tol) else 1
+
+
+def _check_shares(test_size: float | None, valid: str | None) -> None:
+    if test_size is not None and valid is not None:
+        raise DataError("--test-size and --valid are two ways to score the model; give one")
+    if test_size is not None and not 0 < test_size < 1:
+        raise DataError(
+            f"--test-size {test_size:g} is not a share of the rows; give a number between 0 and 1"
+        )
+
+
+def _text_classifier(estimator: Any, features: str, ngrams: str, seed: int) -> Any:
+    import taxolearn
+    from taxolearn.text import TextFeatures
+
+    chosen = None
+    if features != "auto":
+        lengths = ngrams.split("-")
+        if not all(part.isdigit() for part in lengths) or len(lengths) > 2:
+            raise DataError(f"--ngrams {ngrams} is not understood; give the lengths as 1-2")
+        chosen = TextFeatures(
+            analyzer=features, word_ngrams=(int(lengths[0]), int(lengths[-1])), sublinear_tf=True
+        )
+    return taxolearn.TextClassifier(estimator, chosen, random_state=seed, verbose=1)
+
+
+def _taxonomy_text(data: Labelled) -> str:
+    return "flat labels" if data.taxonomy is None else repr(data.taxonomy)
+
+
+def _learn(estimator: Any, data: Labelled) -> Model:
+    from taxolearn.cli.models import Model
+
+    inner = getattr(estimator, "estimator", estimator)
+    inner.set_params(taxonomy=data.taxonomy)
+    with solver_progress("learning"):
+        estimator.fit(data.rows, data.y)
+    return Model(estimator)
+
+
+def _print_scores(model: Model, held_out: Labelled) -> None:
+    from taxolearn.cli.scores import score_rows, score_table
+
+    predicted = model.labels(held_out.rows)
+    table(["held out", ""], score_rows(score_table(held_out.y, predicted, model.taxonomy)))

@@ -1,0 +1,163 @@
+"""Where rows come from: a file, compressed or not, or standard input, in one of six formats."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from taxolearn.datasets._files import _DAMAGED, _damaged, _decompressed, reading
+from taxolearn.errors import DataError, FileFormatError, TaxolearnError
+
+FORMATS = ("csv", "tsv", "jsonl", "parquet", "libsvm", "lines")
+STDIN = "-"
+
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".svm": "libsvm",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+    ".txt": "lines",
+}
+_COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
+
+
+def plain_suffix(path: str | Path) -> str:
+    """The suffix that tells the format, whatever compression comes after it.
+
+    >>> plain_suffix("rows.CSV.gz")
+    '.csv'
+    """
+    name = Path(path).name.lower()
+    for ending in _COMPRESSED:
+        name = name.removesuffix(ending)
+    return Path(name).suffix
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file (or "-", standard input) and its format.
+
+    >>> open_source("rows.tsv.xz", None)
+    Source(path='rows.tsv.xz', format='tsv')
+    """
+
+    path: str
+    format: str
+
+    @property
+    def name(self) -> str:
+        """What messages call it.
+
+        >>> Source("-", "csv").name
+        '<stdin>'
+        """
+        return "<stdin>" if self.path == STDIN else self.path
+
+    @contextlib.contextmanager
+    def bytes(self) -> Iterator[IO[bytes]]:
+        """A stream of the decompressed bytes.
+
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "rows.csv")
+        ...     _ = path.write_text("text")
+        ...     with Source(str(path), "csv").bytes() as stream:
+        ...         stream.read()
+        b'text'
+        """
+        if self.path != STDIN:
+            with reading(self.path) as stream:
+                yield stream
+            return
+        try:
+            yield _decompressed(self.name, cast(IO[bytes], io.BufferedReader(_Unread(sys.stdin.buffer))))
+        except _DAMAGED as error:
+            raise _damaged(self.name, error) from error
+
+
+class _Unread(io.RawIOBase):
+    """A stream that cannot seek, except back to its start after the few bytes that tell the compression."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._head = b""
+        self._again = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return 0
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._again, self._head = self._head, b""
+        return 0
+
+    def readinto(self, buffer: Any) -> int:
+        if self._again:
+            piece, self._again = self._again[: len(buffer)], self._again[len(buffer) :]
+        else:
+            piece = (
+                self._stream.read1(len(buffer)) if hasattr(self._stream, "read1") else self._stream.read(6)
+            )
+            self._head = piece
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def open_source(path: str, format: str | None) -> Source:
+    """The source of a path; the format is that of the suffix unless it is given.
+
+    >>> open_source("rows.dat", None)
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: rows.dat: the name does not tell the format; give --format csv, tsv, jsonl, \
+parquet, libsvm or lines
+    """
+    choices = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+    if format is None:
+        format = None if path == STDIN else _SUFFIXES.get(plain_suffix(path))
+        if format is None:
+            what = (
+                "standard input has no name to tell its format"
+                if path == STDIN
+                else (f"{path}: the name does not tell the format")
+            )
+            raise DataError(f"{what}; give --format {choices}")
+    if format not in FORMATS:
+        raise DataError(f"--format {format} is not known; choose {choices}")
+    if format == "parquet" and path == STDIN:
+        raise DataError("a Parquet file cannot be read from standard input; give its name")
+    return Source(path, format)
+
+
+@contextlib.contextmanager
+def about(source: Source) -> Iterator[None]:
+    """Name the file in errors that do not name one by themselves.
+
+    >>> with about(Source("rows.csv", "csv")):
+    ...     raise DataError("y holds a single class")
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.FileFormatError: rows.csv: y holds a single class
+    """
+    try:
+        yield
+    except FileFormatError:
+        raise
+    except TaxolearnError as error:
+        raise FileFormatError(source.name, None, str(error)) from error

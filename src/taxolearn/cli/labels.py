@@ -1,0 +1,189 @@
+"""Texts and labels out of a table: which columns, what a label is, what taxonomy label paths spell."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from taxolearn.cli.inputs import Source, plain_suffix
+from taxolearn.cli.rows import Table
+from taxolearn.datasets._files import quoted
+from taxolearn.errors import FileFormatError, LabelError
+
+if TYPE_CHECKING:
+    from taxolearn.structure import Taxonomy
+
+_LABEL_COLUMNS = ("label", "labels")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the options say about columns and labels.
+
+    text, label : names of columns; by default "text", and "label", "labels" or columns called "level...".
+    levels : columns of a path, from the top down.
+    sep : what separates the names of a path inside a label ("Animal/Cat"); None: a label is one name.
+    label_sep : what separates several labels in one cell.
+    """
+
+    text: str | None = None
+    label: str | None = None
+    levels: tuple[str, ...] = ()
+    sep: str | None = None
+    label_sep: str | None = None
+
+    def text_column(self, source: Source, table: Table) -> str:
+        """The column of texts, which must be there."""
+        return _present(source, table, self.text or "text", "--text")
+
+    def label_columns(self, source: Source, table: Table) -> list[str]:
+        """The label column, or the level columns."""
+        if self.levels:
+            return [_present(source, table, name, "--level") for name in self.levels]
+        if self.label is not None:
+            return [_present(source, table, self.label, "--label")]
+        for name in _LABEL_COLUMNS:
+            if name in table.names:
+                return [name]
+        levels = [name for name in table.names if name.lower().startswith("level")]
+        return levels or [_present(source, table, "label", "--label")]
+
+    @property
+    def path_sep(self) -> str:
+        """What joins a path to one name when a last name alone would not do."""
+        return self.sep or "/"
+
+
+def _present(source: Source, table: Table, name: str, option: str) -> str:
+    if name not in table.names:
+        found = quoted(", ".join(table.names), limit=100)
+        message = f"expected a column {quoted(name)}, found {found}; name it with {option}"
+        raise FileFormatError(source.name, 1, message)
+    return name
+
+
+Path = tuple[str, ...]
+
+
+class TextRow(NamedTuple):
+    """One row: its line, its text, the paths of its labels, and the columns to copy to the answer."""
+
+    line: int
+    text: str
+    paths: list[Path]
+    kept: Sequence[Any]
+
+
+def text_rows(
+    source: Source, table: Table, columns: Columns, *, labels: bool, keep: Sequence[str] = ()
+) -> Iterator[TextRow]:
+    """The rows of a table, checked: a text is a string, a label is not empty."""
+    text = columns.text_column(source, table)
+    label_names = columns.label_columns(source, table) if labels else []
+    kept = [_present(source, table, name, "--keep") for name in keep]
+    first_kept = 1 + len(label_names)
+    is_path = bool(columns.levels) or (labels and len(label_names) > 1) or _is_level(label_names, columns)
+    for line, values in table.pick([text, *label_names, *kept]):
+        words = values[0]
+        if not isinstance(words, str):
+            message = f"expected a text in {quoted(text)}, found {quoted(repr(words))}"
+            raise FileFormatError(source.name, line, message)
+        paths: list[Path] = []
+        if label_names:
+            cells = values[1:first_kept]
+            paths = [_level_path(source, line, cells)] if is_path else _paths(source, line, cells[0], columns)
+        yield TextRow(line, words, paths, values[first_kept:])
+
+
+def _is_level(names: Sequence[str], columns: Columns) -> bool:
+    return columns.label is None and len(names) == 1 and names[0] not in _LABEL_COLUMNS
+
+
+def _level_path(source: Source, line: int, cells: Sequence[Any]) -> Path:
+    names = ["" if cell is None else str(cell) for cell in cells]
+    while names and not names[-1]:
+        names.pop()
+    if not names or "" in names:
+        found = "none" if not names else "an empty cell above " + quoted(names[-1])
+        message = f"expected names in the level columns from the top, found {found}"
+        raise FileFormatError(source.name, line, message)
+    return tuple(names)
+
+
+def _paths(source: Source, line: int, cell: Any, columns: Columns) -> list[Path]:
+    if isinstance(cell, list):
+        labels = cell
+    elif isinstance(cell, str) and columns.label_sep:
+        labels = [part.strip() for part in cell.split(columns.label_sep)]
+    else:
+        labels = [cell]
+    if not labels:
+        raise FileFormatError(source.name, line, "expected a label, found an empty list")
+    paths = []
+    for label in labels:
+        if isinstance(label, bool) or not isinstance(label, str | int):
+            raise FileFormatError(source.name, line, f"expected a label, found {quoted(repr(label))}")
+        names = str(label).split(columns.sep) if columns.sep else [str(label)]
+        if not all(name.strip() for name in names):
+            found = "an empty cell" if not str(label).strip() else f"an empty name in {quoted(str(label))}"
+            raise FileFormatError(source.name, line, f"expected a label, found {found}")
+        paths.append(tuple(names))
+    return paths
+
+
+def read_taxonomy(path: str) -> Taxonomy:
+    """The taxonomy of an edge file: names separated by tabs (.tsv), commas (.csv) or blanks (any other).
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pets.tsv")
+    ...     _ = path.write_text("Pet\\tHouse cat\\n")
+    ...     read_taxonomy(str(path))
+    Taxonomy(tree, 2 nodes, 1 leaf, depth 1)
+    """
+    from taxolearn.datasets import read_edges
+
+    sep = {".tsv": "\t", ".tab": "\t", ".csv": ","}.get(plain_suffix(path))
+    return read_edges(path, sep=sep, chains=sep is None)
+
+
+def taxonomy_of(source: Source, rows: Sequence[TextRow], columns: Columns) -> Taxonomy | None:
+    """The taxonomy that the paths of the rows spell; None when labels are single names.
+
+    A name under two parents is called by its whole path.
+    """
+    from taxolearn.datasets._names import build
+    from taxolearn.structure import Taxonomy
+
+    paths = list(dict.fromkeys(path for row in rows for path in row.paths))
+    if columns.sep is None and all(len(path) == 1 for path in paths):
+        return None
+    return build(source.name, None, Taxonomy.from_paths, paths, sep=columns.path_sep, repeated="path")
+
+
+def names_of(
+    source: Source, rows: Sequence[TextRow], columns: Columns, taxonomy: Taxonomy | None
+) -> list[Hashable] | list[list[Hashable]]:
+    """The label of each row as a node of the taxonomy; lists of labels when some row has several."""
+    cache: dict[Path, Hashable] = {}
+    found: list[list[Hashable]] = []
+    for row in rows:
+        for path in row.paths:
+            if path not in cache:
+                try:
+                    cache[path] = _node(path, columns, taxonomy)
+                except LabelError as error:
+                    raise FileFormatError(source.name, row.line, str(error)) from error
+        found.append([cache[path] for path in row.paths])
+    return found if any(len(names) > 1 for names in found) else [names[0] for names in found]
+
+
+def _node(path: Path, columns: Columns, taxonomy: Taxonomy | None) -> Hashable:
+    whole = columns.path_sep.join(path)
+    if taxonomy is None:
+        return path[-1]
+    if len(path) > 1 and whole in taxonomy:
+        return whole
+    taxonomy.id_of(path[-1])  # an unknown one is an error that names the nearest
+    return path[-1]

@@ -1,0 +1,98 @@
+"""Answers on their way out: CSV or JSON lines, to standard output or to a file that appears as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any, NamedTuple
+
+from taxolearn.cli.inputs import plain_suffix
+from taxolearn.datasets._files import writing
+from taxolearn.errors import DataError
+
+OUTPUT_FORMATS = ("csv", "jsonl")
+_COLUMNS = ("row", "rank", "label", "path", "score", "probability")
+
+
+class Answer(NamedTuple):
+    """One label of one row; the probability is None where the model has none.
+
+    >>> Answer("Cat", ("Pet", "Cat"), 1.5, None).path
+    ('Pet', 'Cat')
+    """
+
+    label: Any
+    path: tuple[Any, ...]
+    score: float
+    probability: float | None
+
+
+def output_format(path: str | None, asked: str | None) -> str:
+    """The format of the answers: as asked, or by the suffix, or CSV.
+
+    >>> output_format("answers.jsonl.gz", None), output_format(None, None)
+    ('jsonl', 'csv')
+    """
+    if asked is not None:
+        if asked not in OUTPUT_FORMATS:
+            raise DataError(f"--to {asked} is not known; choose csv or jsonl")
+        return asked
+    return "jsonl" if path is not None and plain_suffix(path) in (".jsonl", ".ndjson") else "csv"
+
+
+@contextlib.contextmanager
+def text_output(path: str | None) -> Iterator[IO[str]]:
+    """A stream to a file, which appears only when all went well, or to standard output.
+
+    >>> with text_output(None) as stream:
+    ...     _ = stream.write("done\\n")
+    done
+    """
+    if path is not None:
+        with writing(path) as stream:
+            yield stream
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="")
+    yield sys.stdout
+    sys.stdout.flush()
+
+
+def answer_writer(
+    stream: IO[str], format: str, keep: Sequence[str]
+) -> Callable[[int, Sequence[Any], Sequence[Answer]], None]:
+    """A function that writes the answers of one row: (number of the row, kept columns, answers).
+
+    >>> write = answer_writer(sys.stdout, "jsonl", ["id"])
+    >>> write(1, ["a7"], [Answer("Cat", ("Cat",), 1.5, None)])
+    {"row": 1, "id": "a7", "answers": [{"label": "Cat", "path": ["Cat"], "score": 1.5, "probability": null}]}
+    """
+    if format == "jsonl":
+
+        def write_json(row: int, kept: Sequence[Any], answers: Sequence[Answer]) -> None:
+            record = {
+                "row": row,
+                **dict(zip(keep, kept, strict=True)),
+                "answers": [{**answer._asdict(), "path": list(answer.path)} for answer in answers],
+            }
+            stream.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+
+        return write_json
+
+    taken = [name for name in keep if name in _COLUMNS]
+    if taken:
+        raise DataError(f"--keep {taken[0]}: the answers have a column of that name; choose --to jsonl")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([*keep, *_COLUMNS])
+
+    def write_csv(row: int, kept: Sequence[Any], answers: Sequence[Answer]) -> None:
+        for rank, answer in enumerate(answers, 1):
+            path = "/".join(map(str, answer.path))
+            probability = "" if answer.probability is None else f"{answer.probability:.6g}"
+            writer.writerow([*kept, row, rank, answer.label, path, f"{answer.score:.6g}", probability])
+
+    return write_csv

@@ -1,0 +1,206 @@
+"""A fitted estimator as the header and arrays of a model, and back with every entry checked."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from taxolearn.certificates import Certificate
+from taxolearn.errors import ModelError
+from taxolearn.methods.base import TaxonomyClassifier
+from taxolearn.models import (
+    decode_names,
+    encode_names,
+    pack_taxonomy,
+    pack_weights,
+    unpack_taxonomy,
+    unpack_weights,
+)
+from taxolearn.problem.labels import Form
+from taxolearn.solvers import Status
+from taxolearn.structure import Taxonomy
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+# What str(dtype) can be for names, "object" aside.
+_DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|[<>][iuf][248]|[<>]U\d{1,9}|\|S\d{1,9}")
+_NAMES_BYTES = 64 * 2**20
+
+
+def pack_classifier(estimator: TaxonomyClassifier) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of a fitted estimator.
+
+    >>> from taxolearn import OneVsRestSVM
+    >>> model = OneVsRestSVM(C=2.0).fit([[-1.0], [1.0]], ["a", "b"])
+    >>> header, arrays = pack_classifier(model)
+    >>> header["method"], header["params"]["C"], header["classes"]["names"], sorted(arrays)[0]
+    ('OneVsRestSVM', 2.0, ['a', 'b'], 'certificate/dual')
+    """
+    parameters = estimator.get_params(deep=False)
+    taxonomy = parameters.pop("taxonomy")
+    classes, certificate = estimator.classes_, estimator.certificate_
+    weights_header, arrays = pack_weights(estimator.weights_)
+    arrays["thresholds"] = estimator.thresholds_
+    arrays["certificate/primal"] = certificate.class_primal
+    arrays["certificate/dual"] = certificate.class_dual
+    calibration = getattr(estimator, "calibration_", None)
+    if calibration is not None:
+        arrays["calibration/slopes"], arrays["calibration/offsets"] = calibration
+    feature_names = getattr(estimator, "feature_names_in_", None)
+    header: dict[str, Any] = {
+        "method": type(estimator).__name__,
+        "params": {name: _pack_value(value) for name, value in parameters.items()},
+        "classes": {"names": encode_names(classes.tolist()), "dtype": str(classes.dtype)},
+        "labels": {"form": estimator.label_form_, "indicator": estimator._indicator},
+        "weights": weights_header,
+        "certificate": {
+            "status": certificate.status.value,
+            "primal": certificate.primal,
+            "dual": certificate.dual,
+            "gap": certificate.gap,
+        },
+        "n_iter": int(estimator.n_iter_),
+        "feature_names": None if feature_names is None else [str(name) for name in feature_names],
+        "taxonomy": None,
+    }
+    if taxonomy is not None:
+        header["taxonomy"], taxonomy_arrays = pack_taxonomy(taxonomy)
+        arrays |= taxonomy_arrays
+    return header, arrays
+
+
+def unpack_classifier(kind: type[TaxonomyClassifier], header: dict[str, Any], arrays: Arrays) -> Any:
+    """Undo `pack_classifier`; whatever does not fit is a `ModelError`.
+
+    >>> from taxolearn import OneVsRestSVM
+    >>> model = OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"])
+    >>> unpack_classifier(OneVsRestSVM, *pack_classifier(model)).predict([[2.0]]).tolist()
+    ['b']
+    """
+    taxonomy = None
+    if entry(header, "taxonomy", dict | None) is not None:
+        taxonomy = unpack_taxonomy(header["taxonomy"], arrays)
+    estimator: Any = kind(**unpack_params(header), taxonomy=taxonomy)
+    weights = unpack_weights(entry(header, "weights", dict), arrays)
+    n_classes = weights.n_classes
+    estimator.weights_ = weights
+    estimator.n_features_in_ = weights.n_features
+    estimator.classes_ = _classes(entry(header, "classes", dict), n_classes, taxonomy)
+    labels = entry(header, "labels", dict)
+    estimator.label_form_ = entry(labels, "form", str)
+    if estimator.label_form_ not in get_args(Form):
+        raise ModelError(f"the form of labels {estimator.label_form_[:40]!r} is not known")
+    n_columns = n_classes if taxonomy is None else taxonomy.n_nodes
+    estimator._indicator = _indicator(labels, n_columns)
+    estimator.n_iter_ = entry(header, "n_iter", int)
+    feature_names = entry(header, "feature_names", list | None)
+    if feature_names is not None:
+        if len(feature_names) != weights.n_features or not all(type(name) is str for name in feature_names):
+            raise ModelError(f"the feature names are not {weights.n_features} strings, one a feature")
+        estimator.feature_names_in_ = np.array(feature_names, dtype=object)
+    estimator.thresholds_ = _per_class(arrays, "thresholds", n_classes)
+    estimator.certificate_ = _certificate(entry(header, "certificate", dict), arrays, n_classes)
+    estimator.calibration_ = None
+    if "calibration/slopes" in arrays or "calibration/offsets" in arrays:
+        estimator.calibration_ = (
+            _per_class(arrays, "calibration/slopes", n_classes),
+            _per_class(arrays, "calibration/offsets", n_classes),
+        )
+    return estimator
+
+
+def entry(header: Any, key: str, kind: Any) -> Any:
+    """An entry of a header, which must be there and of that type.
+
+    >>> entry({"n_iter": True}, "n_iter", int)
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.ModelError: the header has no valid entry 'n_iter'
+    """
+    value = header.get(key, ...) if type(header) is dict else ...
+    if not isinstance(value, kind) or (type(value) is bool and kind is not bool):
+        raise ModelError(f"the header has no valid entry {key!r}")
+    return value
+
+
+def unpack_params(header: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a model as its constructor takes them.
+
+    >>> unpack_params({"params": {"C": 1.0, "class_weight": {"mapping": [(3, 2.0)]}}})
+    {'C': 1.0, 'class_weight': {3: 2.0}}
+    """
+    found = {}
+    for name, value in entry(header, "params", dict).items():
+        found[name] = dict(entry(value, "mapping", list)) if isinstance(value, dict) else value
+    return found
+
+
+def _pack_value(value: Any) -> Any:
+    """A parameter; a dict, whose keys may be any names, as a list of pairs."""
+    return {"mapping": list(value.items())} if isinstance(value, Mapping) else value
+
+
+def _classes(stored: dict[str, Any], n_classes: int, taxonomy: Taxonomy | None) -> npt.NDArray[Any]:
+    names = decode_names(entry(stored, "names", list))
+    if not names or len(names) != n_classes:
+        raise ModelError(f"{len(names)} classes do not fit {n_classes} rows of weights")
+    if len(set(names)) != len(names):
+        raise ModelError("a class is named twice")
+    if taxonomy is not None:
+        taxonomy.ids_of(names)
+    dtype = entry(stored, "dtype", str)
+    if dtype == "object":
+        classes = np.empty(n_classes, dtype=object)
+        for number, name in enumerate(names):
+            classes[number] = name
+        return classes
+    if not _DTYPE.fullmatch(dtype) or np.dtype(dtype).itemsize * n_classes > _NAMES_BYTES:
+        raise ModelError(f"the classes cannot have the dtype {dtype[:40]!r}")
+    classes = np.array(names, dtype=dtype)
+    if [(type(name), name) for name in classes.tolist()] != [(type(name), name) for name in names]:
+        raise ModelError(f"the names of the classes do not fit their dtype {dtype!r}")
+    return classes
+
+
+def _indicator(labels: dict[str, Any], n_columns: int) -> tuple[str, int, str, bool] | None:
+    stored = entry(labels, "indicator", tuple | None)
+    if (stored is not None) != (labels["form"] == "indicator"):
+        raise ModelError("the header has no valid entry 'indicator'")
+    if stored is None:
+        return None
+    if tuple(map(type, stored)) != (str, int, str, bool) or stored[:2] != ("columns", n_columns):
+        raise ModelError(f"the indicator is not described as one of {n_columns} columns")
+    _, _, dtype, sparse = stored
+    if not _DTYPE.fullmatch(dtype) or np.dtype(dtype).kind not in "biuf":
+        raise ModelError(f"the indicator cannot have the dtype {dtype[:40]!r}")
+    return "columns", n_columns, dtype, sparse
+
+
+def _certificate(stored: dict[str, Any], arrays: Arrays, n_classes: int) -> Certificate:
+    status = entry(stored, "status", str)
+    if status not in {known.value for known in Status}:
+        raise ModelError(f"the status {status[:40]!r} is not known")
+    certificate = Certificate(
+        _per_class(arrays, "certificate/primal", n_classes),
+        _per_class(arrays, "certificate/dual", n_classes),
+        Status(status),
+    )
+    for name in ("primal", "dual", "gap"):
+        told, found = entry(stored, name, float), getattr(certificate, name)
+        if not math.isclose(told, found, rel_tol=1e-9, abs_tol=1e-9):
+            raise ModelError(f"the certificate says {name} {told!r}, but its classes add up to {found!r}")
+    return certificate
+
+
+def _per_class(arrays: Arrays, name: str, n_classes: int) -> npt.NDArray[np.float64]:
+    if name not in arrays:
+        raise ModelError(f"the array {name!r} is missing")
+    array = arrays[name]
+    if array.shape != (n_classes,) or array.dtype != np.float64 or not np.isfinite(array).all():
+        raise ModelError(f"the array {name!r} should hold {n_classes} float64 numbers, one a class")
+    return array

@@ -1,0 +1,330 @@
+"""`TextClassifier`: text in, classes and paths out; features, weights and titles are one model."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from taxolearn.certificates import Certificate
+from taxolearn.errors import DataError, TaxolearnError
+from taxolearn.methods.base import TaxonomyClassifier
+from taxolearn.models import LinearWeights
+from taxolearn.structure import Taxonomy
+from taxolearn.structure.names import show
+from taxolearn.text import TextFeatures, choose_text_features
+
+if TYPE_CHECKING:
+    from taxolearn.methods.explanation import Explanation
+
+# Stored sparse, a weight takes its column's number besides: twice the room of a float32.
+_SPARSE_SHARE = 0.5
+
+
+def _has_probabilities(classifier: Any) -> bool:
+    estimator = getattr(classifier, "estimator_", classifier.estimator)
+    # Asking for the attribute repeats the estimator's own sentence about what is missing.
+    return estimator is not None and callable(estimator.predict_proba)
+
+
+class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A taxolearn method on texts, with the features of the texts learned along.
+
+    Parameters
+    ----------
+    estimator : taxolearn estimator or None
+        The method, for example `OneVsRestSVM(taxonomy=tree)`; None: `OneVsRestSVM()`.
+    features : TextFeatures or None
+        How texts become rows. None: the settings with the best held-out accuracy of `estimator` on a part of
+        the texts.
+    random_state : int, RandomState instance or None
+        Decides which texts are held out for that choice.
+    verbose : int
+        Lines about the choice on standard error.
+    titles : dict or None
+        Node name -> human title; kept with the model and shown by `explain`.
+
+    Attributes
+    ----------
+    features_, estimator_ : TextFeatures and estimator
+        Fitted.
+    classes_, certificate_ : array, Certificate
+        Those of `estimator_`.
+    tried_ : list of dict
+        For each candidate its settings, held-out score, number of features and seconds; empty when `features`
+        was given.
+
+    >>> from taxolearn import OneVsRestSVM, Taxonomy
+    >>> tree = Taxonomy.from_paths(["bone/femur", "bone/tibia", "skin"])
+    >>> texts = ["left femur", "right femur", "tibia left", "burnt skin"]
+    >>> model = TextClassifier(OneVsRestSVM(taxonomy=tree), TextFeatures())
+    >>> model = model.fit(texts, ["femur", "femur", "tibia", "skin"])
+    >>> model.predict_path(["a femur, broken"])
+    [('bone', 'femur')]
+    """
+
+    features_: TextFeatures
+    estimator_: Any
+    tried_: list[dict[str, Any]]
+
+    def __init__(
+        self,
+        estimator: TaxonomyClassifier | None = None,
+        features: TextFeatures | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        titles: Mapping[Any, str] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.features = features
+        self.random_state = random_state
+        self.verbose = verbose
+        self.titles = titles
+
+    def fit(self, texts: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn features and class weights.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.classes_.tolist()
+        ['bone', 'skin']
+        """
+        estimator = self._new_estimator()
+        _check_titles(self.titles)
+        # An iterator of texts is read twice: by the choice and by the fit.
+        texts = texts if hasattr(texts, "__len__") else list(texts)
+        features, tried = self._choice(estimator, texts, y)
+        rows = features.fit_transform(texts)
+        estimator.fit(rows, y, sample_weight=sample_weight)
+        estimator.weights_ = _compact(estimator.weights_)
+        self.features_, self.estimator_, self.tried_ = features, estimator, tried
+        return self
+
+    @property
+    def taxonomy(self) -> Taxonomy | None:
+        """The taxonomy of the estimator.
+
+        >>> TextClassifier().taxonomy is None
+        True
+        """
+        taxonomy: Taxonomy | None = getattr(getattr(self, "estimator_", self.estimator), "taxonomy", None)
+        return taxonomy
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes learned, in the order of scores.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.classes_.tolist()
+        ['bone', 'skin']
+        """
+        check_is_fitted(self)
+        classes: npt.NDArray[Any] = self.estimator_.classes_
+        return classes
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The certificate of the weights.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.certificate_.holds(1e-4)
+        True
+        """
+        check_is_fitted(self)
+        certificate: Certificate = self.estimator_.certificate_
+        return certificate
+
+    def predict(self, texts: Any) -> Any:
+        """The best class of each text, or its set of classes, in the form in which y was given to `fit`.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.predict(["the femur"]).tolist()
+        ['bone']
+        """
+        return self.estimator_.predict(self._rows(texts))
+
+    def predict_path(self, texts: Any) -> list[Any]:
+        """The path from the top of the taxonomy to each predicted class; a list of them with several labels.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.predict_path(["the femur"])
+        [('bone',)]
+        """
+        paths: list[Any] = self.estimator_.predict_path(self._rows(texts))
+        return paths
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, texts: Any) -> npt.NDArray[np.float64]:
+        """Probability of each class, texts x classes; for estimators that have them.
+
+        >>> from taxolearn import OneVsRestLogistic
+        >>> model = TextClassifier(OneVsRestLogistic(), TextFeatures())
+        >>> model = model.fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.predict_proba(["the femur"]).shape
+        (1, 2)
+        """
+        probabilities: npt.NDArray[np.float64] = self.estimator_.predict_proba(self._rows(texts))
+        return probabilities
+
+    def decision_function(self, texts: Any) -> npt.NDArray[Any]:
+        """Scores, texts x classes in the order of `classes_`; one score a text for two classes.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.decision_function(["the femur", "skin"]) > 0
+        array([False,  True])
+        """
+        scores: npt.NDArray[Any] = self.estimator_.decision_function(self._rows(texts))
+        return scores
+
+    def top_k(self, texts: Any, k: int = 5) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The k best classes of each text, best first, and their scores.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.top_k(["the femur"], 2)[0].tolist()
+        [['bone', 'skin']]
+        """
+        best: tuple[npt.NDArray[Any], npt.NDArray[Any]] = self.estimator_.top_k(self._rows(texts), k)
+        return best
+
+    def score(self, texts: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of texts whose label, or whole set of labels, is right.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.score(["the femur", "the skin"], ["bone", "bone"])
+        0.5
+        """
+        return float(self.estimator_.score(self._rows(texts), y, sample_weight=sample_weight))
+
+    def explain(self, text: str, k: int = 6, runners_up: int = 3, *, label: Hashable = None) -> Explanation:
+        """Why one text gets its best class: as for any estimator, and also by the words of the text.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> explanation = model.explain("The femur!")
+        >>> explanation.label, [word for word, _ in explanation.words], explanation.contributions[0][0]
+        ('bone', ['The', 'femur', '(intercept)'], 'word: femur')
+        """
+        from taxolearn.methods.explain import ExplainedRow, explain_row
+
+        check_is_fitted(self)
+        if not isinstance(text, str):
+            raise DataError(f"explain takes one text, a str, not {show(text)}")
+        found = self.features_.feature_spans(text)
+        columns = np.array([feature.column for feature in found], dtype=np.intp)
+        words, shares = self.features_.word_shares(text)
+        row = ExplainedRow(
+            columns,
+            np.array([feature.value for feature in found], dtype=np.float64),
+            [feature.name for feature in found],
+            words,
+            shares[:, columns],
+        )
+        rows = self._rows([text])
+        return explain_row(
+            self.estimator_, rows, row, k=k, runners_up=runners_up, label=label, titles=self.titles
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Write features, weights and titles to one folder; an older model there is replaced atomically.
+
+        >>> import tempfile, taxolearn
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(folder)
+        ...     taxolearn.load(folder).predict(["the femur"]).tolist()
+        ['bone']
+        """
+        from taxolearn.methods.persistence import save
+
+        save(self, folder)
+
+    def _rows(self, texts: Any) -> sp.csr_array:
+        check_is_fitted(self)
+        rows = self.features_.transform(texts)
+        if not rows.shape[0]:
+            raise DataError("texts is empty; give at least one text")
+        return rows
+
+    def _new_estimator(self) -> TaxonomyClassifier:
+        if self.estimator is None:
+            from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
+
+            return OneVsRestSVM()
+        if not isinstance(self.estimator, TaxonomyClassifier):
+            raise DataError(f"estimator={show(self.estimator)} is not one of taxolearn's; try OneVsRestSVM()")
+        estimator: TaxonomyClassifier = clone(self.estimator)
+        return estimator
+
+    def _choice(
+        self, estimator: TaxonomyClassifier, texts: Any, y: Any
+    ) -> tuple[TextFeatures, list[dict[str, Any]]]:
+        """Features, not fitted, and the table of what was tried."""
+        if self.features is not None:
+            if not isinstance(self.features, TextFeatures):
+                raise DataError(f"features={show(self.features)} is not valid; give a TextFeatures or None")
+            return clone(self.features), []
+        return choose_text_features(
+            texts, y, _held_out_score(estimator, self.verbose), random_state=self.random_state
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _held_out_score(estimator: TaxonomyClassifier, verbose: int) -> Any:
+    """The method itself as the judge of features, solved less exactly."""
+    judge = clone(estimator)
+    quick = {"tol": 1e-2, "probability": False, "thresholds": "zero", "verbose": 0}
+    judge.set_params(**{name: value for name, value in quick.items() if name in judge.get_params(deep=False)})
+
+    def fit_score(X_train: Any, y_train: Any, X_valid: Any, y_valid: Any) -> float:
+        with warnings.catch_warnings():
+            # On a part of the rows classes are missing; that is no news to the user.
+            warnings.simplefilter("ignore")
+            try:
+                score = clone(judge).fit(X_train, y_train).score(X_valid, y_valid)
+            except TaxolearnError:  # too few rows or classes; the fit on all rows says so if it cannot either
+                score = 0.0
+        if verbose:
+            print(
+                f"taxolearn: {X_train.shape[1]:,} features, held-out accuracy {score:.4f}",
+                file=sys.stderr,
+                flush=True,
+            )
+        return float(score)
+
+    return fit_score
+
+
+def _compact(weights: LinearWeights) -> LinearWeights:
+    """The same weights without zeros, of which text models have many; what is in memory is what is saved."""
+    weights = weights.sparsified(_SPARSE_SHARE)
+    if weights.is_sparse and not weights.coef.data.all():
+        coef = weights.coef.copy()
+        coef.eliminate_zeros()
+        return LinearWeights(coef, weights.intercept)
+    return weights
+
+
+def _check_titles(titles: Any) -> None:
+    if titles is None:
+        return
+    if not isinstance(titles, Mapping):
+        raise DataError(f"titles={show(titles)} is not valid; give a dict from node name to title")
+    for name, title in titles.items():
+        if not isinstance(title, str):
+            raise DataError(f"the title of {show(name)} is {show(title)}; give a str")

@@ -1,0 +1,9 @@
+"""Texts as sparse rows of features: word and character n-grams, tf-idf or BM25, kept with the model."""
+
+from __future__ import annotations
+
+from taxolearn.text.choice import choose_text_features, default_candidates
+from taxolearn.text.features import TextFeatures
+from taxolearn.text.spans import FeatureSpan, WordShares
+
+__all__ = ["FeatureSpan", "TextFeatures", "WordShares", "choose_text_features", "default_candidates"]

@@ -1,0 +1,26 @@
+"""What every test run needs before the first import."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def _cache_folder() -> str:
+    """A folder for compiled kernels that belongs to exactly these sources.
+
+    Numba does not notice a change in a function that a cached one calls from another file (numba #1833); a folder named
+    after the hash of all sources cannot be stale.
+    """
+    source = Path(__file__).parent.parent / "src" / "taxolearn"
+    digest = hashlib.sha256()
+    for file in sorted([*source.glob("kernels/*.py"), *source.glob("losses/*.py")]):
+        digest.update(file.read_bytes())
+    return str(Path(tempfile.gettempdir()) / f"taxolearn-test-kernels-{digest.hexdigest()[:16]}")
+
+
+if os.environ.get("NUMBA_DISABLE_JIT") != "1":
+    os.environ.setdefault("NUMBA_CACHE_DIR", _cache_folder())
+    os.environ.setdefault("TAXOLEARN_CACHE", "1")

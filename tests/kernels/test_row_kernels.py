@@ -1,0 +1,156 @@
+"""Row operations, dense and sparse, against plain numpy on a dense copy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from taxolearn.kernels import rows as row_kernels
+from taxolearn.kernels._jit import kernel
+from taxolearn.kernels.dual_descent import row_squares
+from taxolearn.kernels.rows import DenseRows, SparseRows
+
+N, WIDTH, BLOCK = 9, 7, 3  # a width that four accumulators do not divide
+
+
+@kernel
+def sizes_of(rows):
+    return row_kernels.n_rows(rows), row_kernels.mean_row_size(rows)
+
+
+@kernel
+def dots_of(rows, w):
+    out = np.empty(row_kernels.n_rows(rows))
+    for i in range(out.shape[0]):
+        out[i] = row_kernels.row_dot(rows, i, w)
+    return out
+
+
+@kernel
+def add_rows(rows, scales, w):
+    for i in range(row_kernels.n_rows(rows)):
+        row_kernels.row_add(rows, i, scales[i], w)
+
+
+@kernel
+def gathered(rows, chosen):
+    return row_kernels.gather(rows, chosen)
+
+
+@kernel
+def add_scores_of(rows, weights, out):
+    row_kernels.add_scores(rows, weights, out)
+
+
+def some_rows(seed=0):
+    """Values with zeros in between, an empty first row, an empty last row, and an empty column."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, WIDTH)) * (rng.random((N, WIDTH)) < 0.6)
+    X[0] = X[-1] = 0.0
+    X[:, 2] = 0.0
+    return X
+
+
+def layout(X, kind):
+    """(rows, the dense float64 twin of what they hold)."""
+    form, dtype, index, *read_only = kind.split()
+    if form == "dense":
+        data = np.ascontiguousarray(X, dtype=dtype)
+        twin = data.astype(np.float64)
+        arrays = [data]
+    else:
+        matrix = sp.csr_array(X.astype(dtype))
+        twin = matrix.toarray().astype(np.float64)
+        arrays = [matrix.indptr.astype(index), matrix.indices.astype(index), matrix.data]
+    if read_only:
+        for array in arrays:
+            array.flags.writeable = False
+    return (DenseRows(*arrays) if form == "dense" else SparseRows(*arrays)), twin
+
+
+KINDS = (
+    "dense float64 -",
+    "dense float32 -",
+    "dense float64 - read-only",
+    "sparse float64 int32",
+    "sparse float32 int64",
+    "sparse float32 int32 read-only",
+)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@every_kind
+def test_sizes_dots_squares_and_sums(kind):
+    rows, X = layout(some_rows(), kind)
+    rng = np.random.default_rng(1)
+    n, mean = sizes_of(rows)
+    assert n == N
+    assert mean == pytest.approx(WIDTH if kind.startswith("dense") else np.count_nonzero(X) / N)
+
+    w = rng.normal(size=WIDTH)
+    np.testing.assert_allclose(dots_of(rows, w), X @ w, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(row_squares(rows, 0.0), (X**2).sum(axis=1), rtol=1e-14)
+    np.testing.assert_allclose(row_squares(rows, 1.5), (X**2).sum(axis=1) + 2.25, rtol=1e-14)
+
+    scales = rng.normal(size=N)
+    total = w.copy()
+    add_rows(rows, scales, total)
+    np.testing.assert_allclose(total, w + X.T @ scales, rtol=1e-13, atol=1e-14)
+
+
+@every_kind
+def test_scores_are_added_for_a_block_of_weights(kind):
+    rows, X = layout(some_rows(), kind)
+    rng = np.random.default_rng(2)
+    weights = rng.normal(size=(WIDTH, BLOCK))
+    start = rng.normal(size=(N, BLOCK))
+    out = start.copy()
+    add_scores_of(rows, weights, out)
+    np.testing.assert_allclose(out, start + X @ weights, rtol=1e-13, atol=1e-14)
+
+
+@every_kind
+@pytest.mark.parametrize("chosen", [[4, 0, 8, 4], [], list(range(N))], ids=["some", "none", "all"])
+def test_gather_copies_rows_in_the_asked_order(kind, chosen):
+    rows, X = layout(some_rows(), kind)
+    chosen = np.array(chosen, dtype=np.int64)
+    copy = gathered(rows, chosen)
+    assert type(copy) is type(rows)
+    assert copy.data.dtype == rows.data.dtype
+    assert not np.shares_memory(copy.data, rows.data)
+    if isinstance(copy, SparseRows):
+        assert copy.indices.dtype == rows.indices.dtype
+        dense = sp.csr_array((copy.data, copy.indices, copy.indptr), shape=(len(chosen), WIDTH)).toarray()
+    else:
+        dense = copy.data
+    np.testing.assert_array_equal(dense, X[chosen])
+
+
+@every_kind
+@pytest.mark.parametrize("width", [1, 3, 4, 5, 8])
+def test_every_remainder_of_the_width(kind, width):
+    rng = np.random.default_rng(width)
+    rows, X = layout(rng.normal(size=(4, width)), kind)
+    w = rng.normal(size=width)
+    np.testing.assert_allclose(dots_of(rows, w), X @ w, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["dense float32 -", "sparse float32 int64"])
+def test_float32_rows_are_summed_in_double(kind):
+    values = np.full((1, 1001), 1e-8)
+    values[0, 0] = 1.0
+    rows, X = layout(values, kind)
+    ones = np.ones(1001)
+    assert dots_of(rows, ones)[0] == pytest.approx(X.sum(), rel=1e-14)  # in float32 the small ones would vanish
+    assert row_squares(rows, 0.0)[0] - 1.0 == pytest.approx(1e3 * 1e-16, rel=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["dense float64 -", "sparse float64 int32"])
+def test_no_rows_at_all(kind):
+    rows, _ = layout(np.zeros((0, WIDTH)), kind)
+    n, mean = sizes_of(rows)
+    assert n == 0
+    assert mean >= 1.0
+    assert dots_of(rows, np.ones(WIDTH)).shape == (0,)
+    assert row_squares(rows, 1.0).shape == (0,)

@@ -1,0 +1,137 @@
+"""One-vs-rest solutions against an interior-point method on the same objective, written down separately."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.one_vs_rest_twin import LOSSES, cone_optimum, primal_of, signs_and_costs, with_constant
+
+from taxolearn.certificates import certify_one_vs_rest
+from taxolearn.losses import MARGIN_LOSSES
+from taxolearn.problem import make_problem
+from taxolearn.solvers import Status, solve_one_vs_rest
+
+every_loss = pytest.mark.parametrize("name", LOSSES)
+
+
+def rows(n, width, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, width))
+
+
+def some_names(n, names, seed=0):
+    picks = np.random.default_rng(seed).integers(0, len(names), n)
+    picks[: len(names)] = np.arange(len(names))
+    return [names[i] for i in picks]
+
+
+def some_sets(n, names, seed=0):
+    chosen = np.random.default_rng(seed).random((n, len(names))) < 0.4
+    chosen[np.arange(len(names)), np.arange(len(names))] = True
+    chosen[:, 0] |= ~chosen.any(axis=1)
+    return [[name for name, has in zip(names, row, strict=True) if has] for row in chosen]
+
+
+ROW_WEIGHTS = np.random.default_rng(9).choice([0.0, 0.5, 1.0, 4.0], size=20)
+CASES = {
+    "three classes": {"labels": some_names(20, "abc")},
+    "two classes, mirrored": {"labels": some_names(20, "ab")},
+    "several labels a row": {"labels": some_sets(20, "abcd"), "C": 0.3},
+    "two classes, several labels": {"labels": some_sets(20, "ab"), "class_weight": {"a": 3.0}},
+    "row weights": {"labels": some_names(20, "abc"), "sample_weight": ROW_WEIGHTS},
+    "class weights": {"labels": some_names(20, "abc"), "class_weight": {"a": 2.0, "c": 0.25}},
+    "two classes, all weights": {
+        "labels": some_names(20, "ab"),
+        "sample_weight": ROW_WEIGHTS,
+        "class_weight": {"a": 5.0, "b": 0.5},
+    },
+    "no intercept": {"labels": some_names(20, "abc"), "bias_feature": 0.0},
+    "intercept scaling": {"labels": some_names(20, "ab"), "bias_feature": 4.0, "C": 2.0},
+    "all weights, no intercept": {
+        "labels": some_sets(20, "abc"),
+        "sample_weight": ROW_WEIGHTS,
+        "class_weight": {"b": 3.0},
+        "bias_feature": 0.0,
+        "C": 5.0,
+    },
+}
+
+
+def check_against_cone_programme(name, X, labels, sample_weight=None, class_weight=None, bias_feature=1.0, C=1.0):
+    loss = MARGIN_LOSSES[name]
+    problem = make_problem(X, labels, sample_weight=sample_weight, class_weight=class_weight)
+    solution = solve_one_vs_rest(problem, loss, C, bias_feature=bias_feature, tol=1e-8, max_iter=20_000)
+    certificate = certify_one_vs_rest(problem, solution, loss, C, bias_feature)
+    assert solution.status is Status.CONVERGED
+    assert certificate.holds(1.01e-8)
+
+    sign, cost = signs_and_costs(labels, problem.classes, C, sample_weight, class_weight)
+    Z = with_constant(X, bias_feature)
+    optima = []
+    for k in range(len(problem.classes)):
+        optimum = cone_optimum(name, Z, sign[:, k], cost[:, k])
+        scale = max(optimum, 1e-6)
+        assert certificate.class_primal[k] == pytest.approx(optimum, rel=1e-6, abs=1e-9)
+        assert certificate.class_dual[k] <= optimum + 1e-7 * scale
+        assert certificate.class_primal[k] >= optimum - 1e-7 * scale
+        v = np.append(solution.weights.coef[k], 0.0)
+        if bias_feature:
+            v[-1] = solution.weights.intercept[k] / bias_feature
+        assert primal_of(name, Z, sign[:, k], cost[:, k], v) == pytest.approx(optimum, rel=1e-6, abs=1e-9)
+        optima.append(optimum)
+    assert certificate.dual <= sum(optima) * (1 + 1e-7)
+    assert certificate.primal >= sum(optima) * (1 - 1e-7)
+    return problem, solution
+
+
+@every_loss
+@pytest.mark.parametrize("case", CASES)
+def test_the_objective_is_the_cone_programmes(name, case):
+    check_against_cone_programme(name, rows(20, 4), **CASES[case])
+
+
+@every_loss
+def test_two_classes_are_mirror_images(name):
+    problem, solution = check_against_cone_programme(name, rows(20, 4), some_names(20, "ab"))
+    np.testing.assert_array_equal(solution.weights.coef[0], -solution.weights.coef[1])
+    np.testing.assert_array_equal(solution.weights.intercept[0], -solution.weights.intercept[1])
+    np.testing.assert_array_equal(solution.dual.toarray()[0], solution.dual.toarray()[1])
+    margins = np.where(problem.targets.toarray() > 0, 1.0, -1.0) * solution.weights.scores(problem.X)
+    np.testing.assert_array_equal(margins[:, 0], margins[:, 1])
+
+
+@every_loss
+@pytest.mark.parametrize("bias_feature", [0.0, 1.0])
+def test_awkward_rows(name, bias_feature):
+    # a class of one row, rows of zeros, duplicated rows (one with another label), a constant feature, huge and tiny columns
+    X = rows(20, 5, seed=1)
+    X[3] = X[9] = 0.0
+    X[10:13] = X[4]
+    X[:, 2] = 1.0
+    X[3, 2] = X[9, 2] = 0.0
+    X[:, 3] *= 30.0
+    X[:, 4] *= 1e-3
+    labels = some_names(20, "ab", seed=1)
+    labels[7] = "only one"
+    labels[10], labels[11] = "a", "b"
+    check_against_cone_programme(name, X, labels, bias_feature=bias_feature, C=0.5)
+
+
+@every_loss
+@settings(deadline=None, max_examples=8)
+@given(
+    n=st.integers(3, 12),
+    width=st.integers(1, 5),
+    seed=st.integers(0, 2**20),
+    n_classes=st.integers(2, 3),
+    bias_feature=st.sampled_from([0.0, 1.0, 0.3]),
+    C=st.sampled_from([0.05, 1.0, 10.0]),
+    weighted=st.booleans(),
+)
+def test_random_problems(name, n, width, seed, n_classes, bias_feature, C, weighted):
+    weights = np.random.default_rng(seed).choice([0.1, 1.0, 3.0], size=n) if weighted else None
+    labels = some_names(n, "abc"[:n_classes], seed)
+    check_against_cone_programme(
+        name, rows(n, width, seed), labels, sample_weight=weights, bias_feature=bias_feature, C=C
+    )
