@@ -32,7 +32,9 @@ def main() -> None:
         Y = label_binarize(y, classes=np.unique(y)).astype(bool)
         for loss in ("squared_hinge", "hinge"):
             epochs = 20_000 if name == "clef" else 100_000
-            theirs = LinearSVC(C=1.0, loss=loss, dual=True, tol=1e-5, max_iter=epochs, random_state=0).fit(X, y)
+            theirs = LinearSVC(C=1.0, loss=loss, dual=True, tol=1e-5, max_iter=epochs, random_state=0).fit(
+                X, y
+            )
             ours = OneVsRestSVM(taxonomy, C=1.0, loss=loss, tol=1e-4, n_jobs=-1, random_state=0).fit(X, y)
             order = [list(ours.classes_).index(label) for label in theirs.classes_]
             mine = objective(ours.coef_[order], ours.intercept_[order], X, Y, loss)
@@ -47,7 +49,8 @@ def main() -> None:
             bounded = reference >= ours.certificate_.dual * (1 - 1e-12)
             failed |= difference > LIMIT or not (holds and consistent and bounded) or same < 0.995
             print(
-                f"{name:14} {loss:14} objective taxolearn {mine:.6f} LinearSVC {reference:.6f} relative {difference:+.1e}  "
+                f"{name:14} {loss:14} objective taxolearn {mine:.6f} LinearSVC {reference:.6f} "
+                f"relative {difference:+.1e}  "
                 f"certified gap {ours.certificate_.gap:.1e}  same predictions {100 * same:.2f}%  "
                 f"accuracy {100 * accuracy[0]:.2f} / {100 * accuracy[1]:.2f}",
                 flush=True,

@@ -2,8 +2,10 @@
 
     python benchmarks/bench_liblinear_speed.py FOLDER_OF_DATA
 
-For each data set and loss, LinearSVC (through OneVsRestClassifier where rows have several labels) is fitted at its default
-tolerance. Its gap is measured against a lower bound from a much more precise taxolearn fit. taxolearn then gets that gap as
+For each data set and loss, LinearSVC (through OneVsRestClassifier where rows have several labels) is
+fitted at its default
+tolerance. Its gap is measured against a lower bound from a much more precise taxolearn fit. taxolearn then
+gets that gap as
 its `tol`, and must certify it with its own dual; the certificate is part of its time. Compilation is not (one small fit
 first). Best of three, in turn, in one run.
 """
@@ -14,6 +16,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +41,10 @@ def objective(coef: Any, intercept: Any, X: Any, Y: Any, loss: str) -> float:
     """LIBLINEAR's objective summed over the classes, C = 1, intercept_scaling = 1."""
     margins = np.where(Y, 1.0, -1.0) * (X @ coef.T + intercept)
     slack = np.maximum(0.0, 1.0 - margins)
-    return float(0.5 * ((coef**2).sum() + (intercept**2).sum()) + (slack**2 if loss == "squared_hinge" else slack).sum())
+    return float(
+        0.5 * ((coef**2).sum() + (intercept**2).sum())
+        + (slack**2 if loss == "squared_hinge" else slack).sum()
+    )
 
 
 def compare(folder: str, name: str, loss: str) -> tuple[float, float]:
@@ -61,7 +67,9 @@ def compare(folder: str, name: str, loss: str) -> tuple[float, float]:
 
     few = slice(0, 700)
     OneVsRestSVM(loss=loss, tol=0.5).fit(X[few], target[few])  # compile
-    bound = OneVsRestSVM(C=1.0, loss=loss, tol=1e-8, max_iter=20000, n_jobs=-1).fit(X, target).certificate_.dual
+    bound = (
+        OneVsRestSVM(C=1.0, loss=loss, tol=1e-8, max_iter=20000, n_jobs=-1).fit(X, target).certificate_.dual
+    )
     runs: dict[str, list[tuple[float, float, Any]]] = {"liblinear": [], "one": [], "two": []}
     gap = 0.0
     for repeat in range(REPEATS):
@@ -72,8 +80,8 @@ def compare(folder: str, name: str, loss: str) -> tuple[float, float]:
             coef = np.vstack([part.coef_ for part in parts])
             value = objective(coef, np.concatenate([part.intercept_ for part in parts]), X, Y, loss)
             gap = max((value - bound) / value, 1e-7)
-        runs["one"].append(timed(lambda: ours(gap, 1)))
-        runs["two"].append(timed(lambda: ours(gap, 2)))
+        runs["one"].append(timed(partial(ours, gap, 1)))
+        runs["two"].append(timed(partial(ours, gap, 2)))
     cpu = {key: min(run[0] for run in found) for key, found in runs.items()}
     wall = {key: min(run[1] for run in found) for key, found in runs.items()}
     certified = max(run[2].certificate_.gap for run in runs["one"] + runs["two"])
@@ -98,7 +106,10 @@ def main() -> None:
         for loss in ("squared_hinge", "hinge")
     ]
     cpu, wall = max(r[0] for r in ratios), max(r[1] for r in ratios)
-    print(f"worst ratio to LinearSVC: cpu on one thread {cpu:.2f} (limit {CPU_LIMIT}), wall on two {wall:.2f} (limit {WALL_LIMIT})")
+    print(
+        f"worst ratio to LinearSVC: cpu on one thread {cpu:.2f} (limit {CPU_LIMIT}), "
+        f"wall on two {wall:.2f} (limit {WALL_LIMIT})"
+    )
     sys.exit(cpu > CPU_LIMIT or wall > WALL_LIMIT)
 
 

@@ -1,8 +1,8 @@
 """Certificates: primal, dual and gap recomputed from the definition, in float64.
 
 Nothing here is shared with the solvers or their kernels: a certificate takes the problem, the weights and the
-dual, and evaluates both objectives as they are written down. Any feasible dual bounds the optimum from below and any weights
-bound it from above, so the gap is a proof that does not depend on how the two were found.
+dual, and evaluates both objectives as they are written down. Any feasible dual bounds the optimum from
+below and any weights bound it from above, so the gap is a proof that does not depend on how the two were found.
 """
 
 from __future__ import annotations
@@ -72,9 +72,7 @@ class Certificate:
         return self.gap <= tol
 
     def __repr__(self) -> str:
-        return (
-            f"Certificate(primal={self.primal:.9g}, dual={self.dual:.9g}, gap={self.gap:.1e}, {self.status.value})"
-        )
+        return f"Certificate(primal={self.primal:.9g}, dual={self.dual:.9g}, gap={self.gap:.1e}, {self.status.value})"
 
 
 def certify_one_vs_rest(
@@ -82,8 +80,8 @@ def certify_one_vs_rest(
 ) -> Certificate:
     """Both objectives of one-vs-rest classification for the given weights and dual, class by class.
 
-    primal_l = 1/2 (||w_l||^2 + b_l^2) + sum_i c_il loss(y_il (w_l . x_i + b_l s)), with s the bias feature and b_l s the
-    intercept; dual_l = -1/2 ||sum_i d_il y_il (x_i, s)||^2 - sum_i (c_il loss)*(-d_il).
+    primal_l = 1/2 (||w_l||^2 + b_l^2) + sum_i c_il loss(y_il (w_l . x_i + b_l s)), with s the bias feature
+    and b_l s the intercept; dual_l = -1/2 ||sum_i d_il y_il (x_i, s)||^2 - sum_i (c_il loss)*(-d_il).
 
     >>> from taxolearn.losses import SquaredHinge
     >>> from taxolearn.problem import make_problem
@@ -119,14 +117,16 @@ def certify_one_vs_rest(
         primal[block] = 0.5 * (_row_squares(weights) + bias**2) + C * losses
 
         duals = solution.dual[block].tocoo()
-        l, i, d = duals.row, duals.col, duals.data.astype(np.float64)
-        has = positive[i, l]
-        cost = C * problem.row_weight[i] * np.where(
-            has, problem.positive_weight[block][l], problem.negative_weight[block][l]
+        k, i, d = duals.row, duals.col, duals.data.astype(np.float64)
+        has = positive[i, k]
+        cost = (
+            C
+            * problem.row_weight[i]
+            * np.where(has, problem.positive_weight[block][k], problem.negative_weight[block][k])
         )
-        signed = sp.csr_array((np.where(has, d, -d), (l, i)), shape=duals.shape)
+        signed = sp.csr_array((np.where(has, d, -d), (k, i)), shape=duals.shape)
         vector_bias = bias_feature * np.asarray(signed.sum(axis=1)).ravel()
-        conjugates = np.bincount(l, loss.conjugate(d, cost), minlength=duals.shape[0])  # (c loss)*(0) = 0
+        conjugates = np.bincount(k, loss.conjugate(d, cost), minlength=duals.shape[0])  # (c loss)*(0) = 0
         dual[block] = -0.5 * (_row_squares(signed @ X) + vector_bias**2) - conjugates
     return Certificate(primal, dual, solution.status)
 
@@ -134,4 +134,5 @@ def certify_one_vs_rest(
 def _row_squares(matrix: Any) -> npt.NDArray[np.float64]:
     if sp.issparse(matrix):
         return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", matrix, matrix)
+    squares: npt.NDArray[np.float64] = np.einsum("ij,ij->i", matrix, matrix)
+    return squares

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from text_models import LABELS, NEW_TEXTS, SETS, TEXTS, TITLES, TREE, text_model
 
 from taxolearn import OneVsRestLogistic, OneVsRestSVM, TextClassifier
 from taxolearn.errors import DataError, LabelError
+from taxolearn.methods.text_classifier import _compact
+from taxolearn.models import LinearWeights
 from taxolearn.text import TextFeatures
 
 
@@ -32,10 +35,17 @@ def test_it_is_features_and_estimator_in_one() -> None:
     assert model.tried_ == []
 
 
-def test_the_weights_hold_no_zeros() -> None:
-    weights = text_model().estimator_.weights_
-    assert weights.is_sparse
-    assert weights.coef.data.all()
+def test_weights_are_kept_without_zeros() -> None:
+    dense = np.zeros((3, 8))
+    dense[0, 1] = dense[2, 5] = 1.5
+    explicit = sparse.csr_array((np.array([1.5, 0.0, 1.5]), ([0, 1, 2], [1, 4, 5])), shape=(3, 8))
+    for coef in (dense, explicit):
+        compact = _compact(LinearWeights(coef, np.arange(3.0)))
+        assert compact.coef.nnz == 2
+        assert compact.coef.toarray().tolist() == dense.tolist()
+        assert compact.intercept.tolist() == [0.0, 1.0, 2.0]
+    full = LinearWeights(np.ones((2, 2)), np.zeros(2))
+    assert _compact(full) is full
 
 
 def test_several_labels() -> None:

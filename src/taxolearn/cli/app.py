@@ -74,8 +74,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt, Interrupted):
         return _tell("interrupted; nothing was written", INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output has left, as `head` does; a second attempt at the flush would complain.
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and error.code == TERMINATED:
+            raise
+        # Whoever read our output has left, as `head` does (Typer turns that into SystemExit); a second attempt
+        # at the flush would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except TaxolearnError as error:

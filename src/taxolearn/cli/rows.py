@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -49,10 +48,10 @@ def open_table(source: Source) -> Iterator[Table]:
     try:
         with source.bytes() as stream:
             if source.format in ("csv", "tsv"):
-                lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+                # Line by line, not through a text stream, whose blocks would blur where a bad byte is.
+                lines = (text for _, text in _lines(source, stream, keep_ends=True))
                 delimiter = "," if source.format == "csv" else "\t"
                 yield _delimited(source, csv.reader(lines, delimiter=delimiter, strict=True))
-                lines.detach()
             elif source.format == "jsonl":
                 yield _json(source, _lines(source, stream))
             else:
@@ -62,12 +61,12 @@ def open_table(source: Source) -> Iterator[Table]:
         csv.field_size_limit(limit)
 
 
-def _lines(source: Source, stream: Any) -> Iterator[tuple[int, str]]:
+def _lines(source: Source, stream: Any, *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
     number = 0
     for number, raw in enumerate(stream, 1):
         if number == 1:
             raw = raw.removeprefix(_BOM)
-        yield number, decoded(source.name, number, raw.rstrip(b"\r\n"))
+        yield number, decoded(source.name, number, raw if keep_ends else raw.rstrip(b"\r\n"))
     if number == 0:
         raise FileFormatError(source.name, None, "the file is empty")
 

@@ -13,8 +13,8 @@ _ENOUGH = 5  # held-out positives below which a class borrows the sigmoid of all
 def fit_sigmoids(scores: Array, targets: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
     """Slopes and offsets (a, b) of p = 1 / (1 + exp(-(a s + b))) for each class, from held-out rows.
 
-    Platt's method with his smoothed targets, by Newton steps in the form of Lin, Lin and Weng 2007. A class with fewer than 5
-    held-out positives, or none missing, uses one sigmoid fitted to all such classes together.
+    Platt's method with his smoothed targets, by Newton steps in the form of Lin, Lin and Weng 2007. A
+    class with fewer than 5 held-out positives, or none missing, uses one sigmoid fitted to all such classes together.
 
     >>> rng = np.random.default_rng(0)
     >>> s = rng.normal(size=(4000, 1))
@@ -72,7 +72,8 @@ def sigmoid(logits: Array) -> Array:
     """
     from scipy.special import expit
 
-    return np.asarray(expit(logits))
+    probabilities: Array = np.asarray(expit(logits))
+    return probabilities
 
 
 def normalized(probabilities: Array) -> Array:

@@ -11,7 +11,8 @@ Array = npt.NDArray[np.float64]
 def tune_thresholds(scores: Array, targets: npt.NDArray[np.bool_], fallback: float = 0.1) -> Array:
     """The threshold of each class that maximises its F1 on held-out rows (SCutFBR.1 of Lewis et al. 2004).
 
-    Where even the best F1 is below `fallback` the held-out rows say too little about the class: its threshold becomes the
+    Where even the best F1 is below `fallback` the held-out rows say too little about the class: its
+    threshold becomes the
     highest score seen, so that only a row more certain than all of these gets the label. A row has the label when its
     score is above the threshold.
 

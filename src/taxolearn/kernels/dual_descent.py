@@ -9,7 +9,8 @@ Given: rows of X, the positive rows of each class, weights. The answer goes into
 block. With w = w(d) the gap is a sum over rows, c loss(m) + (c loss)*(-d) + d m >= 0, so pricing all rows (one
 read of X for the whole block) gives the exact gap and at the same time the rows worth working on.
 
-Sweeps follow Hsieh, Chang, Lin, Keerthi, Sundararajan 2008 (LIBLINEAR): random order, exact coordinate steps, shrinking.
+Sweeps follow Hsieh, Chang, Lin, Keerthi, Sundararajan 2008 (LIBLINEAR): random order, exact coordinate
+steps, shrinking.
 Unlike LIBLINEAR a class starts from its positives and its nearest negatives, and the working set grows by pricing:
 most rows of a large label set are never touched by more than the shared pricing passes.
 """
@@ -38,7 +39,7 @@ SMALL = 512  # up to this many rows all of them are worked on from the start
 
 
 @kernel
-def row_squares(rows, bias_feature):  # type: ignore[no-untyped-def]
+def row_squares(rows, bias_feature):
     """||x_i||^2 of every row, the bias feature included."""
     out = np.empty(n_rows(rows), dtype=np.float64)
     for i in range(out.shape[0]):
@@ -47,7 +48,7 @@ def row_squares(rows, bias_feature):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _square(w):  # type: ignore[no-untyped-def]
+def _square(w):
     total = 0.0
     for j in range(w.shape[0]):
         total += w[j] * w[j]
@@ -55,7 +56,7 @@ def _square(w):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _random_below(state, n):  # type: ignore[no-untyped-def]
+def _random_below(state, n):
     """A number in 0..n-1 from a xorshift generator whose state the caller owns (threads share nothing)."""
     x = state[0]
     x ^= x << np.uint64(13)
@@ -67,7 +68,9 @@ def _random_below(state, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sweep(loss, rows, sign, weight, square, dual, w, bias, bias_feature, goal, relative, max_epochs, state, stop):  # type: ignore[no-untyped-def]
+def sweep(
+    loss, rows, sign, weight, square, dual, w, bias, bias_feature, goal, relative, max_epochs, state, stop
+):
     """Sweep over all the given rows until their summed gap is at most `goal`; returns the epochs used.
 
     `dual`, `w` and `bias[0]` (the weight of the bias feature) are changed in place and stay consistent.
@@ -140,7 +143,7 @@ def sweep(loss, rows, sign, weight, square, dual, w, bias, bias_feature, goal, r
 
 
 @kernel
-def _mark_largest(values, least, count, marks):  # type: ignore[no-untyped-def]
+def _mark_largest(values, least, count, marks):
     """Set `marks` at about the `count` largest of the unmarked values above `least` (at all when there are fewer).
 
     The bar is found by halving an interval: ties and the last halving may leave a few out, which the next round sees.
@@ -176,7 +179,7 @@ def _mark_largest(values, least, count, marks):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _first_rows(rows, positive_indptr, positive_rows, classes, n_features, state, working):  # type: ignore[no-untyped-def]
+def _first_rows(rows, positive_indptr, positive_rows, classes, n_features, state, working):
     """Where each class starts: its positives, the negatives nearest to their centroid, and a random few."""
     width, n = working.shape
     centroids = np.zeros((n_features, width))
@@ -197,7 +200,7 @@ def _first_rows(rows, positive_indptr, positive_rows, classes, n_features, state
 
 
 @kernel
-def _scores_of(rows, weights, biases, bias_feature, unsolved, n):  # type: ignore[no-untyped-def]
+def _scores_of(rows, weights, biases, bias_feature, unsolved, n):
     """Scores of every row for the classes still open, all of them in one read of X."""
     block = np.empty((weights.shape[1], unsolved.shape[0]))
     scores = np.empty((n, unsolved.shape[0]))
@@ -212,7 +215,7 @@ def _scores_of(rows, weights, biases, bias_feature, unsolved, n):  # type: ignor
 
 
 @kernel
-def _where(marks, cost):  # type: ignore[no-untyped-def]
+def _where(marks, cost):
     """Rows that are marked and weigh something."""
     out = np.empty(marks.shape[0], dtype=np.int64)
     size = 0
@@ -224,7 +227,7 @@ def _where(marks, cost):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _take(values, chosen):  # type: ignore[no-untyped-def]
+def _take(values, chosen):
     """values[chosen]; numba compiles this loop in a tenth of the time its own indexing takes."""
     out = np.empty(chosen.shape[0])
     for r in range(chosen.shape[0]):
@@ -233,7 +236,7 @@ def _take(values, chosen):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _grow(losses, least, working):  # type: ignore[no-untyped-def]
+def _grow(losses, least, working):
     """Take the rows that lose most into the working set, at most doubling it."""
     size = 0
     for i in range(working.shape[0]):
@@ -243,7 +246,7 @@ def _grow(losses, least, working):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _set_class(positives, row_weight, positive_weight, negative_weight, sign, cost):  # type: ignore[no-untyped-def]
+def _set_class(positives, row_weight, positive_weight, negative_weight, sign, cost):
     """Signs and costs of all rows for one class."""
     for i in range(sign.shape[0]):
         sign[i] = -1.0
@@ -254,7 +257,7 @@ def _set_class(positives, row_weight, positive_weight, negative_weight, sign, co
 
 
 @kernel
-def _interior_start(rows, sign, cost, bias_feature, w, bias, dual):  # type: ignore[no-untyped-def]
+def _interior_start(rows, sign, cost, bias_feature, w, bias, dual):
     """A small dual for every row, for losses whose dual lives inside its bounds (Yu, Huang, Lin 2011)."""
     for i in range(dual.shape[0]):
         if cost[i] > 0.0:
@@ -264,7 +267,7 @@ def _interior_start(rows, sign, cost, bias_feature, w, bias, dual):  # type: ign
 
 
 @kernel
-def _price_class(loss, sign, cost, scores, w, bias, dual, losses):  # type: ignore[no-untyped-def]
+def _price_class(loss, sign, cost, scores, w, bias, dual, losses):
     """Exact primal and gap of one class over all rows; `losses` gets what each row contributes to the primal."""
     primal = 0.5 * (_square(w) + bias * bias)
     gap = 0.0
@@ -281,7 +284,7 @@ def _price_class(loss, sign, cost, scores, w, bias, dual, losses):  # type: igno
 
 
 @kernel
-def solve_block(  # type: ignore[no-untyped-def]
+def solve_block(
     loss,
     sparse_dual,
     rows,
@@ -302,7 +305,10 @@ def solve_block(  # type: ignore[no-untyped-def]
     duals,
     report,
 ):
-    """Solve the one-vs-rest problems of `classes`; fills weights (block x features), biases, duals (block x rows), report."""
+    """Solve the one-vs-rest problems of `classes`.
+
+    Fills weights (block x features), biases, duals (block x rows) and the report.
+    """
     n = squares.shape[0]
     width = classes.shape[0]
     state = np.empty(width, dtype=np.uint64)
@@ -324,9 +330,9 @@ def solve_block(  # type: ignore[no-untyped-def]
     unsolved = np.arange(width)
     while unsolved.shape[0] > 0:
         for b in unsolved:
-            l = classes[b]
-            positives = positive_rows[positive_indptr[l] : positive_indptr[l + 1]]
-            _set_class(positives, row_weight, positive_weight[l], negative_weight[l], sign, cost)
+            c = classes[b]
+            positives = positive_rows[positive_indptr[c] : positive_indptr[c + 1]]
+            _set_class(positives, row_weight, positive_weight[c], negative_weight[c], sign, cost)
             if first and not sparse_dual:
                 _interior_start(rows, sign, cost, bias_feature, weights[b], biases[b : b + 1], duals[b])
             chosen = _where(working[b], cost)
@@ -356,10 +362,12 @@ def solve_block(  # type: ignore[no-untyped-def]
         left = 0
         for k in range(unsolved.shape[0]):
             b = unsolved[k]
-            l = classes[b]
-            positives = positive_rows[positive_indptr[l] : positive_indptr[l + 1]]
-            _set_class(positives, row_weight, positive_weight[l], negative_weight[l], sign, cost)
-            primal, gap = _price_class(loss, sign, cost, scores[:, k], weights[b], biases[b], duals[b], losses)
+            c = classes[b]
+            positives = positive_rows[positive_indptr[c] : positive_indptr[c + 1]]
+            _set_class(positives, row_weight, positive_weight[c], negative_weight[c], sign, cost)
+            primal, gap = _price_class(
+                loss, sign, cost, scores[:, k], weights[b], biases[b], duals[b], losses
+            )
             report[b, REPORT_PRIMAL] = primal
             report[b, REPORT_DUAL] = primal - gap
             if gap <= tol * primal:

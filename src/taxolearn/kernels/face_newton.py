@@ -2,7 +2,8 @@
 
 Coordinate descent settles quickly which duals sit at a bound and then creeps along the rest when the rows are
 correlated. On that face the dual is smooth (quadratic for the hinges), so a Newton direction, exact where that is cheap
-and by conjugate gradients elsewhere, and a search that projects onto the bounds (More, Toraldo 1991) take it to the end.
+and by conjugate gradients elsewhere, and a search that projects onto the bounds (More, Toraldo 1991) take
+it to the end.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ GRADIENT_EPOCHS = 10  # conjugate gradients may visit as many rows as this many 
 
 
 @kernel
-def _solve_positive(a, x):  # type: ignore[no-untyped-def]
+def _solve_positive(a, x):
     """Solve a x = b in place by Cholesky; only the upper triangle of `a` is read, `x` holds b and then the answer.
 
     Plain loops whose inner one runs along a row: they compile in a fraction of the time that numba's LAPACK calls
@@ -46,8 +47,8 @@ def _solve_positive(a, x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _newton_by_solve(rows, free, sign, curvature, square, residual, n_features, bias_feature):  # type: ignore[no-untyped-def]
-    """Solve (Z Z' + curvature) step = residual exactly, Z the signed free rows, in the smaller of its two dimensions."""
+def _newton_by_solve(rows, free, sign, curvature, square, residual, n_features, bias_feature):
+    """Solve (Z Z' + curvature) step = residual exactly, in the smaller dimension of Z, the signed free rows."""
     size = free.shape[0]
     width = n_features + 1
     z = np.zeros((size, width))
@@ -90,7 +91,7 @@ def _newton_by_solve(rows, free, sign, curvature, square, residual, n_features, 
 
 
 @kernel
-def _add_outer_products(z, out):  # type: ignore[no-untyped-def]
+def _add_outer_products(z, out):
     """out += Z' Z, upper triangle only."""
     for k in range(z.shape[0]):
         for i in range(z.shape[1]):
@@ -101,7 +102,7 @@ def _add_outer_products(z, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _newton_by_gradients(rows, free, sign, curvature, square, residual, n_features, bias_feature, max_steps):  # type: ignore[no-untyped-def]
+def _newton_by_gradients(rows, free, sign, curvature, square, residual, n_features, bias_feature, max_steps):
     """The same system by conjugate gradients with the diagonal as preconditioner."""
     size = free.shape[0]
     step = np.zeros(size)
@@ -128,7 +129,9 @@ def _newton_by_gradients(rows, free, sign, curvature, square, residual, n_featur
         bend = 0.0
         for k in range(size):
             r = free[k]
-            applied[k] = sign[r] * (row_dot(rows, r, shift) + shift_bias * bias_feature) + curvature[k] * direction[k]
+            applied[k] = (
+                sign[r] * (row_dot(rows, r, shift) + shift_bias * bias_feature) + curvature[k] * direction[k]
+            )
             bend += direction[k] * applied[k]
         if bend <= 1e-14 * rho:
             break  # flat: what is left of the residual lies outside the range
@@ -145,7 +148,7 @@ def _newton_by_gradients(rows, free, sign, curvature, square, residual, n_featur
 
 
 @kernel
-def face_step(loss, rows, sign, weight, square, dual, w, bias, bias_feature, per_row):  # type: ignore[no-untyped-def]
+def face_step(loss, rows, sign, weight, square, dual, w, bias, bias_feature, per_row):
     """A Newton step of the dual on the duals strictly inside their bounds; returns whether one was taken.
 
     `per_row` is the mean number of stored values a row. Only a step that improves the dual is taken.

@@ -27,22 +27,22 @@ _OUTWARD = 1.0 + 2.0**-30
 
 
 @kernel
-def _is_blank(byte):  # type: ignore[no-untyped-def]
+def _is_blank(byte):
     return byte == _SPACE or (_TAB <= byte <= _RETURN and byte != _NEWLINE)
 
 
 @kernel
-def _is_digit(byte):  # type: ignore[no-untyped-def]
+def _is_digit(byte):
     return _ZERO <= byte <= _NINE
 
 
 @kernel
-def _ends_token(byte):  # type: ignore[no-untyped-def]
+def _ends_token(byte):
     return byte in (_SPACE, _HASH) or _TAB <= byte <= _RETURN
 
 
 @kernel
-def _starts_feature(buffer, pos):  # type: ignore[no-untyped-def]
+def _starts_feature(buffer, pos):
     """Whether digits and a colon stand at `pos`."""
     end = pos
     while _is_digit(buffer[end]):
@@ -51,7 +51,7 @@ def _starts_feature(buffer, pos):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _product_error(a, b, product):  # type: ignore[no-untyped-def]
+def _product_error(a, b, product):
     """`a * b - product` exactly, `product` being the rounded `a * b` (Dekker 1971)."""
     wide = _SPLITTER * a
     a_high = wide - (wide - a)
@@ -63,7 +63,7 @@ def _product_error(a, b, product):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _scale(mantissa, exponent):  # type: ignore[no-untyped-def]
+def _scale(mantissa, exponent):
     """(value, exact): `mantissa * 10**exponent` correctly rounded when exact, for mantissa < 10**18.
 
     A mantissa up to 2**53 and the power are exact doubles, so one multiplication or division rounds once,
@@ -89,7 +89,7 @@ def _scale(mantissa, exponent):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _parse_number(buffer, pos):  # type: ignore[no-untyped-def]
+def _parse_number(buffer, pos):
     """(value, end, exact): the decimal at `pos`; exact is False when Python's `float` has to read it."""
     negative = buffer[pos] == _MINUS
     if negative or buffer[pos] == _PLUS:
@@ -141,7 +141,7 @@ def _parse_number(buffer, pos):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _parse_labels(buffer, pos, n_labels, label_start, label_end):  # type: ignore[no-untyped-def]
+def _parse_labels(buffer, pos, n_labels, label_start, label_end):
     """(end, number of labels so far, code): comma-separated labels; blanks may follow a comma."""
     while True:
         start = pos
@@ -164,7 +164,7 @@ def _parse_labels(buffer, pos, n_labels, label_start, label_end):  # type: ignor
 
 
 @kernel
-def _parse_index(buffer, pos, first_index, max_index):  # type: ignore[no-untyped-def]
+def _parse_index(buffer, pos, first_index, max_index):
     """(index from zero, position after the colon, code) of a feature."""
     start = pos
     index = np.int64(0)
@@ -185,7 +185,7 @@ def _parse_index(buffer, pos, first_index, max_index):  # type: ignore[no-untype
 
 
 @kernel
-def parse_rows(  # type: ignore[no-untyped-def]
+def parse_rows(
     buffer,
     first_index,
     max_index,

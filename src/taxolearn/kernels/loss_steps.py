@@ -1,7 +1,8 @@
 """What the solver kernels ask of a loss, chosen at compile time from the loss's own class.
 
 A loss is a NamedTuple of floats (see `taxolearn.losses`) whose static methods `kernel_value`, `kernel_conjugate`,
-`kernel_slope`, `kernel_curvature`, `kernel_upper` and `kernel_step` are plain scalar Python. Numba compiles the one that belongs to the type of
+`kernel_slope`, `kernel_curvature`, `kernel_upper` and `kernel_step` are plain scalar Python. Numba
+compiles the one that belongs to the type of
 `loss`; this file never names a loss, so a new loss is one new file elsewhere.
 """
 
@@ -15,7 +16,7 @@ from numba.extending import overload
 
 def _method(loss: Any, name: str) -> Any:
     if isinstance(loss, types.BaseNamedTuple):
-        return getattr(loss.instance_class, name, None)
+        return getattr(loss.instance_class, name, None)  # type: ignore[attr-defined]
     return None
 
 

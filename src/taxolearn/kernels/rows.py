@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 from numba.extending import overload
 
 
@@ -30,12 +29,8 @@ class DenseRows(NamedTuple):
 
 
 def _choose(rows: Any, sparse: Callable[..., Any], dense: Callable[..., Any]) -> Callable[..., Any] | None:
-    if isinstance(rows, types.BaseNamedTuple):
-        if rows.instance_class is SparseRows:
-            return sparse
-        if rows.instance_class is DenseRows:
-            return dense
-    return None
+    layout: Any = getattr(rows, "instance_class", None)
+    return {SparseRows: sparse, DenseRows: dense}.get(layout)
 
 
 def _by_layout(sparse: Callable[..., Any], dense: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -52,42 +47,42 @@ def _by_layout(sparse: Callable[..., Any], dense: Callable[..., Any]) -> Callabl
     return decorate
 
 
-def _n_rows_sparse(rows):  # type: ignore[no-untyped-def]
+def _n_rows_sparse(rows):
     return rows.indptr.shape[0] - 1
 
 
-def _n_rows_dense(rows):  # type: ignore[no-untyped-def]
+def _n_rows_dense(rows):
     return rows.data.shape[0]
 
 
 @_by_layout(_n_rows_sparse, _n_rows_dense)
-def n_rows(rows):  # type: ignore[no-untyped-def]
+def n_rows(rows):
     """How many rows there are."""
     return _n_rows_sparse(rows) if isinstance(rows, SparseRows) else _n_rows_dense(rows)
 
 
-def _mean_row_size_sparse(rows):  # type: ignore[no-untyped-def]
+def _mean_row_size_sparse(rows):
     return max(1.0, rows.data.shape[0] / max(1, rows.indptr.shape[0] - 1))
 
 
-def _mean_row_size_dense(rows):  # type: ignore[no-untyped-def]
+def _mean_row_size_dense(rows):
     return float(max(1, rows.data.shape[1]))
 
 
 @_by_layout(_mean_row_size_sparse, _mean_row_size_dense)
-def mean_row_size(rows):  # type: ignore[no-untyped-def]
+def mean_row_size(rows):
     """Stored values a row, at least 1: what a visit costs."""
     return _mean_row_size_sparse(rows) if isinstance(rows, SparseRows) else _mean_row_size_dense(rows)
 
 
-def _row_dot_sparse(rows, i, w):  # type: ignore[no-untyped-def]
+def _row_dot_sparse(rows, i, w):
     total = 0.0
     for k in range(rows.indptr[i], rows.indptr[i + 1]):
         total += rows.data[k] * w[rows.indices[k]]
     return total
 
 
-def _row_dot_dense(rows, i, w):  # type: ignore[no-untyped-def]
+def _row_dot_dense(rows, i, w):
     # four accumulators: without fastmath the compiler may not reorder one sum into SIMD lanes
     x = rows.data[i]
     n = x.shape[0]
@@ -107,24 +102,24 @@ def _row_dot_dense(rows, i, w):  # type: ignore[no-untyped-def]
 
 
 @_by_layout(_row_dot_sparse, _row_dot_dense)
-def row_dot(rows, i, w):  # type: ignore[no-untyped-def]
+def row_dot(rows, i, w):
     """x_i . w in double precision."""
     return _row_dot_sparse(rows, i, w) if isinstance(rows, SparseRows) else _row_dot_dense(rows, i, w)
 
 
-def _row_add_sparse(rows, i, scale, w):  # type: ignore[no-untyped-def]
+def _row_add_sparse(rows, i, scale, w):
     for k in range(rows.indptr[i], rows.indptr[i + 1]):
         w[rows.indices[k]] += scale * rows.data[k]
 
 
-def _row_add_dense(rows, i, scale, w):  # type: ignore[no-untyped-def]
+def _row_add_dense(rows, i, scale, w):
     x = rows.data[i]
     for j in range(x.shape[0]):
         w[j] += scale * x[j]
 
 
 @_by_layout(_row_add_sparse, _row_add_dense)
-def row_add(rows, i, scale, w):  # type: ignore[no-untyped-def]
+def row_add(rows, i, scale, w):
     """w += scale * x_i, in place."""
     if isinstance(rows, SparseRows):
         _row_add_sparse(rows, i, scale, w)
@@ -132,7 +127,7 @@ def row_add(rows, i, scale, w):  # type: ignore[no-untyped-def]
         _row_add_dense(rows, i, scale, w)
 
 
-def _row_square_sparse(rows, i):  # type: ignore[no-untyped-def]
+def _row_square_sparse(rows, i):
     total = 0.0
     for k in range(rows.indptr[i], rows.indptr[i + 1]):
         value = np.float64(rows.data[k])  # numba leaves float(float32) in single precision
@@ -140,7 +135,7 @@ def _row_square_sparse(rows, i):  # type: ignore[no-untyped-def]
     return total
 
 
-def _row_square_dense(rows, i):  # type: ignore[no-untyped-def]
+def _row_square_dense(rows, i):
     total = 0.0
     for j in range(rows.data.shape[1]):
         value = np.float64(rows.data[i, j])
@@ -149,12 +144,12 @@ def _row_square_dense(rows, i):  # type: ignore[no-untyped-def]
 
 
 @_by_layout(_row_square_sparse, _row_square_dense)
-def row_square(rows, i):  # type: ignore[no-untyped-def]
+def row_square(rows, i):
     """||x_i||^2 in double precision."""
     return _row_square_sparse(rows, i) if isinstance(rows, SparseRows) else _row_square_dense(rows, i)
 
 
-def _gather_sparse(rows, chosen):  # type: ignore[no-untyped-def]
+def _gather_sparse(rows, chosen):
     m = chosen.shape[0]
     indptr = np.empty(m + 1, dtype=np.int64)
     indptr[0] = 0
@@ -172,7 +167,7 @@ def _gather_sparse(rows, chosen):  # type: ignore[no-untyped-def]
     return SparseRows(indptr, indices, data)
 
 
-def _gather_dense(rows, chosen):  # type: ignore[no-untyped-def]
+def _gather_dense(rows, chosen):
     m = chosen.shape[0]
     data = np.empty((m, rows.data.shape[1]), dtype=rows.data.dtype)
     for r in range(m):
@@ -182,12 +177,12 @@ def _gather_dense(rows, chosen):  # type: ignore[no-untyped-def]
 
 
 @_by_layout(_gather_sparse, _gather_dense)
-def gather(rows, chosen):  # type: ignore[no-untyped-def]
+def gather(rows, chosen):
     """Copy the chosen rows side by side, so that sweeps over them stay in cache."""
     return _gather_sparse(rows, chosen) if isinstance(rows, SparseRows) else _gather_dense(rows, chosen)
 
 
-def _scores_sparse(rows, weights, out):  # type: ignore[no-untyped-def]
+def _scores_sparse(rows, weights, out):
     width = weights.shape[1]
     for i in range(out.shape[0]):
         target = out[i]
@@ -198,7 +193,7 @@ def _scores_sparse(rows, weights, out):  # type: ignore[no-untyped-def]
                 target[b] += value * source[b]
 
 
-def _scores_dense(rows, weights, out):  # type: ignore[no-untyped-def]
+def _scores_dense(rows, weights, out):
     width = weights.shape[1]
     for i in range(out.shape[0]):
         target = out[i]
@@ -210,7 +205,7 @@ def _scores_dense(rows, weights, out):  # type: ignore[no-untyped-def]
 
 
 @_by_layout(_scores_sparse, _scores_dense)
-def add_scores(rows, weights, out):  # type: ignore[no-untyped-def]
+def add_scores(rows, weights, out):
     """out += X weights for a feature-major block of weights (features x block): one read of X serves the block."""
     if isinstance(rows, SparseRows):
         _scores_sparse(rows, weights, out)

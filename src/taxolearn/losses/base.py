@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -39,5 +39,3 @@ class MarginLoss(Protocol):
 
     def conjugate(self, dual: npt.ArrayLike, weight: npt.ArrayLike) -> Array:
         """(weight * loss)*(-dual), the term that enters the dual; infinite outside its domain."""
-
-    kernel_step: Any

@@ -19,10 +19,20 @@ class Hinge(NamedTuple):
 
     margin: float = 1.0
 
-    # facts that solvers branch on
-    smooth = False
-    sparse_dual = True  # a row beyond the margin has dual zero
-    name = "hinge"
+    @property
+    def name(self) -> str:
+        """The word users pass as `loss=`."""
+        return "hinge"
+
+    @property
+    def smooth(self) -> bool:
+        """It has a kink at the margin."""
+        return False
+
+    @property
+    def sparse_dual(self) -> bool:
+        """A row beyond the margin has dual zero."""
+        return True
 
     def value(self, margins: npt.ArrayLike) -> Array:
         """The loss at each margin y * score."""

@@ -20,10 +20,20 @@ class Logistic(NamedTuple):
 
     margin: float = 0.0
 
-    # facts that solvers branch on
-    smooth = True
-    sparse_dual = False  # every row keeps a positive dual
-    name = "logistic"
+    @property
+    def name(self) -> str:
+        """The word users pass as `loss=`."""
+        return "logistic"
+
+    @property
+    def smooth(self) -> bool:
+        """It has a derivative everywhere."""
+        return True
+
+    @property
+    def sparse_dual(self) -> bool:
+        """Every row keeps a positive dual."""
+        return False
 
     def value(self, margins: npt.ArrayLike) -> Array:
         """The loss at each margin y * score."""

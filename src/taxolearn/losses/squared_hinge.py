@@ -20,10 +20,20 @@ class SquaredHinge(NamedTuple):
 
     margin: float = 1.0
 
-    # facts that solvers branch on
-    smooth = True
-    sparse_dual = True  # a row beyond the margin has dual zero
-    name = "squared_hinge"
+    @property
+    def name(self) -> str:
+        """The word users pass as `loss=`."""
+        return "squared_hinge"
+
+    @property
+    def smooth(self) -> bool:
+        """It has a derivative everywhere."""
+        return True
+
+    @property
+    def sparse_dual(self) -> bool:
+        """A row beyond the margin has dual zero."""
+        return True
 
     def value(self, margins: npt.ArrayLike) -> Array:
         """The loss at each margin y * score."""

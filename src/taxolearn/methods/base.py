@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,6 +19,7 @@ from taxolearn.errors import DataError
 from taxolearn.methods.inputs import check_rows, names_array
 from taxolearn.models import LinearWeights
 from taxolearn.problem import Problem, align_labels
+from taxolearn.problem.inputs import check_sample_weight
 from taxolearn.structure import Taxonomy
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ _ARTIFICIAL_ROOT = "<root>"
 class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: one weight vector and one intercept a class.
 
-    Fitted attributes: `classes_`, `coef_`, `intercept_`, `certificate_`, `n_iter_`, `n_features_in_`, `feature_names_in_`.
+    Fitted attributes: `classes_`, `coef_`, `intercept_`, `certificate_`, `n_iter_`, `n_features_in_`,
+    `feature_names_in_`.
 
     >>> from taxolearn import OneVsRestSVM
     >>> issubclass(OneVsRestSVM, TaxonomyClassifier)
@@ -123,7 +126,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found: list[list[Hashable]] = []
         for indptr, indices in parts:
             names = self.classes_[indices].tolist()
-            found += [names[start:end] for start, end in zip(indptr[:-1], indptr[1:], strict=True)]
+            found += [names[start:end] for start, end in pairwise(indptr)]
         return found
 
     def _as_indicator(self, parts: list[Any], n_rows: int) -> Any:
@@ -131,8 +134,16 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         _, width, dtype, sparse = self._indicator
         columns = self._columns()
         lengths = [np.diff(indptr) for indptr, _ in parts]
-        indptr = np.concatenate(([0], np.cumsum(np.concatenate(lengths)))) if parts else np.zeros(1, dtype=np.int64)
-        indices = columns[np.concatenate([indices for _, indices in parts])] if parts else np.zeros(0, dtype=np.int64)
+        indptr = (
+            np.concatenate(([0], np.cumsum(np.concatenate(lengths))))
+            if parts
+            else np.zeros(1, dtype=np.int64)
+        )
+        indices = (
+            columns[np.concatenate([indices for _, indices in parts])]
+            if parts
+            else np.zeros(0, dtype=np.int64)
+        )
         matrix = sp.csr_array((np.ones(len(indices), dtype=dtype), indices, indptr), shape=(n_rows, width))
         return matrix if sparse else matrix.toarray()
 
@@ -158,7 +169,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         out: list[list[tuple[Hashable, ...]]] = []
         for _, scores in self.weights_.score_blocks(rows):
             indptr, indices = above(scores, self.thresholds_)
-            out += [[paths[c] for c in indices[a:b]] for a, b in zip(indptr[:-1], indptr[1:], strict=True)]
+            out += [[paths[c] for c in indices[a:b]] for a, b in pairwise(indptr)]
         return out
 
     def _path(self, name: Hashable) -> tuple[Hashable, ...]:
@@ -189,7 +200,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         predicted = self.predict(X)
         true, found = align_labels(y, predicted, self.taxonomy)
         same = abs(true.matrix() - found.matrix()).sum(axis=1) == 0
-        return float(np.average(np.asarray(same).ravel(), weights=sample_weight))
+        weights = check_sample_weight(sample_weight, len(same))
+        return float(np.average(np.asarray(same).ravel(), weights=weights))
 
     def explain(self, x: Any, k: int = 6, runners_up: int = 3, *, label: Hashable = None) -> Explanation:
         """Why one row gets its best class: its score, and the margin at each node of its path, by features.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -15,6 +16,8 @@ from taxolearn.errors import DataError, LabelError
 from taxolearn.problem import Matrix, check_matrix
 from taxolearn.problem.inputs import check_sparse_indices
 from taxolearn.structure.names import show
+
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 class DataTypeError(DataError, TypeError):
@@ -64,7 +67,8 @@ def _one_line(error: Exception) -> str:
 
 
 def check_targets(estimator: Any, y: Any) -> Any:
-    """y as it was given, unless scikit-learn's conventions say otherwise: a column is flattened, real numbers are refused.
+    """y as it was given, unless scikit-learn's conventions say otherwise: a column is flattened, real
+    numbers are refused.
 
     >>> from taxolearn import OneVsRestSVM
     >>> check_targets(OneVsRestSVM(), np.array([0.5, 0.7]))
@@ -81,11 +85,15 @@ def check_targets(estimator: Any, y: Any) -> Any:
     if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind == "f" and estimator.taxonomy is None:
         if not np.isfinite(y).all():
             row = int(np.flatnonzero(~np.isfinite(y))[0])
-            raise LabelError(f"y holds {'NaN' if np.isnan(y[row]) else 'inf'} at row {row}; every row needs a label")
+            raise LabelError(
+                f"y holds {'NaN' if np.isnan(y[row]) else 'inf'} at row {row}; every row needs a label"
+            )
         try:
             check_classification_targets(y)
         except ValueError:
-            raise LabelError("Unknown label type: y holds real numbers; labels are names or whole numbers") from None
+            raise LabelError(
+                "Unknown label type: y holds real numbers; labels are names or whole numbers"
+            ) from None
     return y
 
 
@@ -98,7 +106,11 @@ def names_array(names: Sequence[Hashable], like: Any = None) -> npt.NDArray[Any]
     if isinstance(like, np.ndarray) and like.ndim == 1 and like.dtype.kind in "biufUS":
         return np.array(names, dtype=like.dtype)
     kinds = {type(name) for name in names}
-    if len(kinds) == 1 and kinds <= {str, int, float, bool} and not (isinstance(like, np.ndarray) and like.dtype == object):
+    if (
+        len(kinds) == 1
+        and kinds <= {str, int, float, bool}
+        and not (isinstance(like, np.ndarray) and like.dtype == object)
+    ):
         plain = np.array(names)
         if plain.dtype.kind in "biufU" and plain.tolist() == list(names):
             return plain
@@ -109,7 +121,7 @@ def names_array(names: Sequence[Hashable], like: Any = None) -> npt.NDArray[Any]
 
 
 def check_positive(**parameters: Any) -> None:
-    """Each must be a positive finite number (None is let through).
+    """Each must be a positive finite number.
 
     >>> check_positive(C=0)
     Traceback (most recent call last):
@@ -117,8 +129,24 @@ def check_positive(**parameters: Any) -> None:
     taxolearn.errors.DataError: C=0 is not allowed; give a positive number
     """
     for name, value in parameters.items():
-        if value is None:
-            continue
         number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        if not (number and np.isfinite(value) and value > 0):
+        if not (number and 0 < value < np.inf and value <= _LARGEST):
             raise DataError(f"{name}={show(value)} is not allowed; give a positive number")
+
+
+def check_seed(random_state: Any) -> int:
+    """A seed drawn from scikit-learn's random_state: None, a whole number or a RandomState.
+
+    >>> check_seed(-1)
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: random_state=-1 is not allowed; give None, a whole number from 0 to 2**32 -
+    1 or a RandomState
+    """
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except Exception:  # noqa: BLE001  scikit-learn puts the value into its message, whatever its repr does
+        raise DataError(
+            f"random_state={show(random_state)} is not allowed; "
+            "give None, a whole number from 0 to 2**32 - 1 or a RandomState"
+        ) from None

@@ -9,14 +9,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from taxolearn.certificates import certify_one_vs_rest
 from taxolearn.decoders import fit_sigmoids, tune_thresholds
 from taxolearn.errors import DataError
 from taxolearn.losses import MarginLoss, margin_loss
 from taxolearn.methods.base import TaxonomyClassifier
-from taxolearn.methods.inputs import check_positive, check_rows, check_targets
+from taxolearn.methods.inputs import check_positive, check_rows, check_seed, check_targets
 from taxolearn.problem import Problem, make_problem
 from taxolearn.solvers import Progress, Solution, solve_one_vs_rest
 from taxolearn.structure.names import show
@@ -50,7 +49,8 @@ class OneVsRest(TaxonomyClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn one weight vector a class and certify it; see the class for the objective.
 
-        Ctrl-C, `max_seconds` and `max_iter` keep the best weights so far: `certificate_.status` and `certificate_.gap` tell.
+        Ctrl-C, `max_seconds` and `max_iter` keep the best weights so far: `certificate_.status` and
+        `certificate_.gap` tell.
 
         >>> from taxolearn import OneVsRestSVM
         >>> OneVsRestSVM(tol=1e-3).fit([[-1.0], [1.0]], ["a", "b"]).certificate_.holds(1e-3)
@@ -62,7 +62,7 @@ class OneVsRest(TaxonomyClassifier):
         problem = make_problem(
             rows, y, self.taxonomy, sample_weight=sample_weight, class_weight=self.class_weight
         )
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = check_seed(self.random_state)
         self._remember_labels(problem, y)
         self._fit_on_held_out(problem, loss, seed)
         solution = self._solve(problem, loss, seed, self.verbose)
@@ -73,7 +73,8 @@ class OneVsRest(TaxonomyClassifier):
         if not self.certificate_.holds(self.tol):
             warnings.warn(
                 f"{type(self).__name__} stopped by {solution.status.value} at a certified relative gap of "
-                f"{self.certificate_.gap:.2e}, above tol={self.tol:g}; raise max_iter or max_seconds, or accept the gap",
+                f"{self.certificate_.gap:.2e}, above tol={self.tol:g}; "
+                "raise max_iter or max_seconds, or accept the gap",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -84,12 +85,23 @@ class OneVsRest(TaxonomyClassifier):
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
     def _check_parameters(self) -> MarginLoss:
-        check_positive(C=self.C, tol=self.tol, max_iter=self.max_iter, max_seconds=self.max_seconds)
-        check_positive(intercept_scaling=self.intercept_scaling)
+        check_positive(
+            C=self.C, tol=self.tol, max_iter=self.max_iter, intercept_scaling=self.intercept_scaling
+        )
+        if self.max_seconds is not None:
+            check_positive(max_seconds=self.max_seconds)
+        if self.max_iter != int(self.max_iter):
+            raise DataError(f"max_iter={show(self.max_iter)} is not allowed; give a whole number")
         if not isinstance(self.holdout, float) or not 0 < self.holdout < 1:
-            raise DataError(f"holdout={show(self.holdout)} is not allowed; give a share of rows between 0 and 1")
-        if self.thresholds not in ("zero", "tuned"):
+            raise DataError(
+                f"holdout={show(self.holdout)} is not allowed; give a share of rows between 0 and 1"
+            )
+        if not isinstance(self.thresholds, str) or self.thresholds not in ("zero", "tuned"):
             raise DataError(f"thresholds={show(self.thresholds)} is not known; choose 'zero' or 'tuned'")
+        if not isinstance(self.loss, str):
+            raise DataError(
+                f"loss={show(self.loss)} is not known; choose one of {', '.join(map(repr, self._losses))}"
+            )
         return margin_loss(self.loss, self._losses)
 
     def _solve(self, problem: Problem, loss: MarginLoss, seed: int, verbose: int) -> Solution:
@@ -99,7 +111,7 @@ class OneVsRest(TaxonomyClassifier):
             float(self.C),
             bias_feature=self._bias_feature,
             tol=float(self.tol),
-            max_iter=int(self.max_iter),
+            max_iter=min(int(self.max_iter), 2**31),  # epochs; the kernels count in 64 bits
             n_jobs=self.n_jobs,
             max_seconds=self.max_seconds,
             seed=seed,
@@ -138,7 +150,7 @@ def hold_out(problem: Problem, share: float, seed: int) -> tuple[npt.NDArray[np.
     order = np.random.default_rng(seed).permutation(n)
     targets = problem.targets
     left = np.asarray(targets.sum(axis=0)).ravel()
-    wanted = min(int(round(share * n)), max(1, _HELD_OUT_BYTES // (8 * problem.n_classes)))
+    wanted = min(round(share * n), max(1, _HELD_OUT_BYTES // (8 * problem.n_classes)))
     held = np.zeros(n, dtype=bool)
     for i in order:
         if wanted == 0:
@@ -150,7 +162,8 @@ def hold_out(problem: Problem, share: float, seed: int) -> tuple[npt.NDArray[np.
             wanted -= 1
     if not held.any():
         raise DataError(
-            "no row can be held out: every class has a single row; give more rows, or do without tuned thresholds and probabilities"
+            "no row can be held out: every class has a single row; give more rows, "
+            "or do without tuned thresholds and probabilities"
         )
     return np.flatnonzero(held), np.flatnonzero(~held)
 

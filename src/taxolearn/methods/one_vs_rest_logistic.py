@@ -15,7 +15,8 @@ from taxolearn.structure import Taxonomy
 class OneVsRestLogistic(OneVsRest):
     """One-vs-rest logistic regression, the tie being A = I (classes know nothing of each other).
 
-    For every class l, with y_il = 1 for its rows and -1 for all others, it minimises (Yu, Huang, Lin 2011, eq. 1; dual (3))
+    For every class l, with y_il = 1 for its rows and -1 for all others, it minimises (Yu, Huang, Lin 2011,
+    eq. 1; dual (3))
 
         1/2 (||w_l||^2 + b_l^2) + C sum_i c_il log(1 + exp(-y_il (w_l . x_i + b_l s))),
 

@@ -21,10 +21,11 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 class OneVsRestSVM(OneVsRest):
-    """One-vs-rest linear SVM with hinge or squared hinge loss, the tie being A = I (classes know nothing of each other).
+    """One-vs-rest linear SVM with hinge or squared hinge loss, the tie being A = I (classes know nothing
+    of each other).
 
-    For every class l, with y_il = 1 for its rows and -1 for all others, it minimises LIBLINEAR's objective (Fan, Chang, Hsieh,
-    Wang, Lin 2008, eq. 1; dual (4) by Hsieh et al. 2008)
+    For every class l, with y_il = 1 for its rows and -1 for all others, it minimises LIBLINEAR's objective
+    (Fan, Chang, Hsieh, Wang, Lin 2008, eq. 1; dual (4) by Hsieh et al. 2008)
 
         1/2 (||w_l||^2 + b_l^2) + C sum_i c_il loss(y_il (w_l . x_i + b_l s)),   loss(m) = max(0, 1 - m) or its square,
 
@@ -94,7 +95,7 @@ class OneVsRestSVM(OneVsRest):
     def _wants_probabilities(self) -> bool:
         return bool(self.probability)
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Calibrated probability of each class, rows x classes; needs `probability=True`.
 
@@ -108,7 +109,9 @@ class OneVsRestSVM(OneVsRest):
         rows = self._rows(X)
         scores = self.weights_.scores(rows).astype(np.float64)
         if self.calibration_ is None:
-            raise DataError("this model was fitted with probability=False; fit it again with probability=True")
+            raise DataError(
+                "this model was fitted with probability=False; fit it again with probability=True"
+            )
         slopes, offsets = self.calibration_
         probabilities = sigmoid(slopes * scores + offsets)
         return probabilities if self._multilabel else normalized(probabilities)

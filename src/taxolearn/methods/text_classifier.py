@@ -22,12 +22,15 @@ from taxolearn.models import LinearWeights
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 from taxolearn.text import TextFeatures, choose_text_features
+from taxolearn.text.reading import check_texts
 
 if TYPE_CHECKING:
     from taxolearn.methods.explanation import Explanation
 
 # Stored sparse, a weight takes its column's number besides: twice the room of a float32.
 _SPARSE_SHARE = 0.5
+# Texts that the choice of features looks at: differences between candidates show on these as on all.
+_CHOICE_TEXTS = 10_000
 
 
 def _has_probabilities(classifier: Any) -> bool:
@@ -99,8 +102,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         estimator = self._new_estimator()
         _check_titles(self.titles)
-        # An iterator of texts is read twice: by the choice and by the fit.
-        texts = texts if hasattr(texts, "__len__") else list(texts)
+        texts = check_texts(texts)  # a list: the choice and the fit both read it
         features, tried = self._choice(estimator, texts, y)
         rows = features.fit_transform(texts)
         estimator.fit(rows, y, sample_weight=sample_weight)
@@ -149,7 +151,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.predict(["the femur"]).tolist()
         ['bone']
         """
-        return self.estimator_.predict(self._rows(texts))
+        return self._ask("predict", texts)
 
     def predict_path(self, texts: Any) -> list[Any]:
         """The path from the top of the taxonomy to each predicted class; a list of them with several labels.
@@ -158,7 +160,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.predict_path(["the femur"])
         [('bone',)]
         """
-        paths: list[Any] = self.estimator_.predict_path(self._rows(texts))
+        paths: list[Any] = self._ask("predict_path", texts)
         return paths
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -171,7 +173,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.predict_proba(["the femur"]).shape
         (1, 2)
         """
-        probabilities: npt.NDArray[np.float64] = self.estimator_.predict_proba(self._rows(texts))
+        probabilities: npt.NDArray[np.float64] = self._ask("predict_proba", texts)
         return probabilities
 
     def decision_function(self, texts: Any) -> npt.NDArray[Any]:
@@ -181,7 +183,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.decision_function(["the femur", "skin"]) > 0
         array([False,  True])
         """
-        scores: npt.NDArray[Any] = self.estimator_.decision_function(self._rows(texts))
+        scores: npt.NDArray[Any] = self._ask("decision_function", texts)
         return scores
 
     def top_k(self, texts: Any, k: int = 5) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -191,7 +193,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.top_k(["the femur"], 2)[0].tolist()
         [['bone', 'skin']]
         """
-        best: tuple[npt.NDArray[Any], npt.NDArray[Any]] = self.estimator_.top_k(self._rows(texts), k)
+        best: tuple[npt.NDArray[Any], npt.NDArray[Any]] = self._ask("top_k", texts, k)
         return best
 
     def score(self, texts: Any, y: Any, sample_weight: Any = None) -> float:
@@ -201,7 +203,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.score(["the femur", "the skin"], ["bone", "bone"])
         0.5
         """
-        return float(self.estimator_.score(self._rows(texts), y, sample_weight=sample_weight))
+        return float(self._ask("score", texts, y, sample_weight))
 
     def explain(self, text: str, k: int = 6, runners_up: int = 3, *, label: Hashable = None) -> Explanation:
         """Why one text gets its best class: as for any estimator, and also by the words of the text.
@@ -245,6 +247,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         save(self, folder)
 
+    def _ask(self, method: str, texts: Any, *arguments: Any) -> Any:
+        rows = self._rows(texts)
+        return getattr(self.estimator_, method)(rows, *arguments)
+
     def _rows(self, texts: Any) -> sp.csr_array:
         check_is_fitted(self)
         rows = self.features_.transform(texts)
@@ -271,7 +277,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise DataError(f"features={show(self.features)} is not valid; give a TextFeatures or None")
             return clone(self.features), []
         return choose_text_features(
-            texts, y, _held_out_score(estimator, self.verbose), random_state=self.random_state
+            texts,
+            y,
+            _held_out_score(estimator, self.verbose),
+            max_texts=_CHOICE_TEXTS,
+            random_state=self.random_state,
         )
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -288,7 +298,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _held_out_score(estimator: TaxonomyClassifier, verbose: int) -> Any:
     """The method itself as the judge of features, solved less exactly."""
     judge = clone(estimator)
-    quick = {"tol": 1e-2, "probability": False, "thresholds": "zero", "verbose": 0}
+    quick = {"tol": 0.1, "probability": False, "thresholds": "zero", "verbose": 0}
     judge.set_params(**{name: value for name, value in quick.items() if name in judge.get_params(deep=False)})
 
     def fit_score(X_train: Any, y_train: Any, X_valid: Any, y_valid: Any) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from taxolearn.errors import DataError, LabelError
 from taxolearn.structure.names import hint, show
 
-Matrix = npt.NDArray[Any] | sp.csr_array
+Matrix: TypeAlias = Any  # a C-contiguous array or a csr_array; scipy has no types to say so
 Array = npt.NDArray[np.float64]
 
 
@@ -34,12 +34,14 @@ def check_matrix(X: Any, what: str = "X") -> Matrix:
             if dense.dtype.kind == "c":
                 raise DataError(f"{what} holds complex numbers; give real ones")
             dense = dense.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{what} cannot be read as numbers: {error}") from None
     if dense.ndim != 2:
-        raise DataError(f"{what} has {dense.ndim} dimensions; give rows x features (one row: X.reshape(1, -1))")
+        raise DataError(
+            f"{what} has {dense.ndim} dimensions; give rows x features (one row: X.reshape(1, -1))"
+        )
     dense = np.ascontiguousarray(dense)
     _check_finite(dense, lambda at: (at // dense.shape[1], at % dense.shape[1]), what)
     return dense
@@ -59,7 +61,9 @@ def check_sparse_indices(X: Any, what: str = "X") -> None:
     if kind == "COO":
         for axis, (coords, size) in enumerate(zip(X.coords, X.shape, strict=True)):
             if len(coords) != len(X.data):
-                raise DataError(f"{what} is a corrupted COO matrix: its coordinates do not fit its values; rebuild it")
+                raise DataError(
+                    f"{what} is a corrupted COO matrix: its coordinates do not fit its values; rebuild it"
+                )
             _check_range(coords, size, f"{what} is a corrupted COO matrix: an index of axis {axis}")
         return
     if kind not in ("CSR", "CSC", "BSR") or len(X.shape) != 2:
@@ -127,17 +131,21 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> Array | None:
         return None
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"sample_weight cannot be read as numbers: {error}") from None
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
-        raise DataError(f"sample_weight must be 1D array or scalar, one weight a row, not of shape {weights.shape}")
+        raise DataError(
+            f"sample_weight must be 1D array or scalar, one weight a row, not of shape {weights.shape}"
+        )
     if len(weights) != n_rows:
         raise DataError(f"sample_weight has {len(weights)} entries, but X has {n_rows} rows")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise DataError(f"sample_weight is {weights[bad[0]]} at row {bad[0]}; weights must be zero or positive")
+        raise DataError(
+            f"sample_weight is {weights[bad[0]]} at row {bad[0]}; weights must be zero or positive"
+        )
     if not weights.any():
         raise DataError("sample_weight is zero for every row; give at least one row a weight")
     return weights
@@ -167,8 +175,10 @@ def check_class_weight(
             raise LabelError(f"class_weight names the unknown class {show(name)}{hint(name, classes)}")
         try:
             weights[place[name]] = float(weight)
-        except (TypeError, ValueError):
-            raise DataError(f"class_weight of {show(name)} is {show(weight)}; give a positive number") from None
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(
+                f"class_weight of {show(name)} is {show(weight)}; give a positive number"
+            ) from None
         if not (np.isfinite(weights[place[name]]) and weights[place[name]] > 0):
             raise DataError(f"class_weight of {show(name)} is {show(weight)}; give a positive number")
     return weights

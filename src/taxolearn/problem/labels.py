@@ -1,6 +1,7 @@
 """Labels of every accepted form, as one CSR of ids.
 
-Accepted: a 1-D array, series or list of names; a list of lists, sets or tuples of names (multi-label); a sparse or dense 0/1
+Accepted: a 1-D array, series or list of names; a list of lists, sets or tuples of names (multi-label); a
+sparse or dense 0/1
 indicator over the nodes; a table, or 2-D array of strings, with one column a level and empty cells for shorter paths.
 """
 
@@ -109,7 +110,9 @@ def align_labels(
     true = encode_labels(y_true, taxonomy, allow_empty=allow_empty, what="y_true")
     predicted = encode_labels(y_pred, taxonomy, allow_empty=allow_empty, what="y_pred")
     if true.n_rows != predicted.n_rows:
-        raise LabelError(f"y_true has {true.n_rows} rows and y_pred has {predicted.n_rows}; give the same rows to both")
+        raise LabelError(
+            f"y_true has {true.n_rows} rows and y_pred has {predicted.n_rows}; give the same rows to both"
+        )
     if true.names == predicted.names:
         return true, predicted
     if "indicator" in (true.form, predicted.form):
@@ -135,7 +138,9 @@ def _recognise(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]
         raise LabelError(f"{what} must hold one label or set of labels a row, not {show(y)}")
     if sp.issparse(y):
         if y.ndim != 2:
-            raise LabelError(f"{what} is a sparse array of shape {y.shape}; give an indicator, rows x classes")
+            raise LabelError(
+                f"{what} is a sparse array of shape {y.shape}; give an indicator, rows x classes"
+            )
         check_sparse_indices(y, what)
         return "indicator", y
     if hasattr(y, "columns") or hasattr(y, "column_names"):
@@ -156,7 +161,8 @@ def _recognise(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]
                 return "levels", ([f"column {j}" for j in range(y.shape[1])], y.tolist())
         if y.ndim != 1 or y.dtype.kind in "cV":
             raise LabelError(
-                f"{what} has shape {y.shape} and type {y.dtype}; give names, a list of lists, an indicator or level columns"
+                f"{what} has shape {y.shape} and type {y.dtype}; "
+                "give names, a list of lists, an indicator or level columns"
             )
         if y.dtype.kind != "O":
             return "names", y
@@ -169,18 +175,19 @@ def _recognise(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]
 
 
 def _holds_indicator_rows(y: list[Any], taxonomy: Taxonomy | None) -> bool:
-    """Whether the rows are lists of 0 and 1 of one length: read as sets of labels they would name a label twice."""
+    """Whether the rows are lists of 0 and 1 of one length, one of which would name a label twice as a set."""
     if not y or not _is_row(y[0]) or len(y[0]) < 2:
         return False
     width = len(y[0])
-    if taxonomy is not None and (width != taxonomy.n_nodes or width == 2):
+    if taxonomy is not None and width != taxonomy.n_nodes:
         return False
-    return all(
+    zeros_and_ones = all(
         _is_row(row)
         and len(row) == width
         and all(isinstance(cell, int | np.integer | np.bool_) and 0 <= cell <= 1 for cell in row)
         for row in y
     )
+    return zeros_and_ones and any(len(set(row)) < width for row in y)
 
 
 def _is_row(entry: Any) -> bool:
@@ -221,7 +228,9 @@ def _from_indicator(y: Any, taxonomy: Taxonomy | None, allow_empty: bool, what: 
     odd = np.flatnonzero(matrix.data != 1)
     if len(odd):
         row = int(np.searchsorted(matrix.indptr, odd[0], side="right")) - 1
-        raise LabelError(f"{what}, row {row}: an indicator holds only 0 and 1, found {show(matrix.data[odd[0]])}")
+        raise LabelError(
+            f"{what}, row {row}: an indicator holds only 0 and 1, found {show(matrix.data[odd[0]])}"
+        )
     matrix.sort_indices()
     names = taxonomy.nodes if taxonomy is not None else tuple(range(width))
     indptr = matrix.indptr.astype(np.int64)
@@ -259,7 +268,11 @@ def _factorize(y: Any, what: str) -> tuple[list[Any], npt.NDArray[np.int64]]:
 
 
 def _resolve(
-    distinct: Sequence[Any], inverse: npt.NDArray[np.int64], taxonomy: Taxonomy | None, what: str, rows: Any = None
+    distinct: Sequence[Any],
+    inverse: npt.NDArray[np.int64],
+    taxonomy: Taxonomy | None,
+    what: str,
+    rows: Any = None,
 ) -> tuple[npt.NDArray[np.int32], tuple[Hashable, ...]]:
     """Ids of the distinct labels: nodes of the taxonomy, or places in their sorted list."""
     if taxonomy is None:
@@ -300,18 +313,24 @@ def _from_sets(y: list[Any], taxonomy: Taxonomy | None, allow_empty: bool, what:
         distinct, inverse = _factorize(flat, what)
     except LabelError:
         at = next(i for i, label in enumerate(flat) if not isinstance(label, Hashable))
-        raise LabelError(f"{what}, row {row_of[at]}: {show(flat[at])} cannot be a label; use strings or numbers") from None
+        raise LabelError(
+            f"{what}, row {row_of[at]}: {show(flat[at])} cannot be a label; use strings or numbers"
+        ) from None
     for position, name in enumerate(distinct):
         if is_empty(name):
             row = int(row_of[np.flatnonzero(inverse == position)[0]])
             raise LabelError(f"{what}, row {row} has an empty label {show(name)} among its labels; remove it")
     ids, names = _resolve(distinct, inverse, taxonomy, what, row_of)
-    indicator = sp.csr_array((np.ones(len(inverse)), ids[inverse], indptr), shape=(len(y), max(1, len(names))))
+    indicator = sp.csr_array(
+        (np.ones(len(inverse)), ids[inverse], indptr), shape=(len(y), max(1, len(names)))
+    )
     indicator.sum_duplicates()  # a label said twice counts once
     return Labels(indicator.indptr.astype(np.int64), indicator.indices.astype(np.int32), names, "sets")
 
 
-def _from_levels(table: tuple[list[str], list[Sequence[Any]]], taxonomy: Taxonomy | None, what: str) -> Labels:
+def _from_levels(
+    table: tuple[list[str], list[Sequence[Any]]], taxonomy: Taxonomy | None, what: str
+) -> Labels:
     levels, rows = table
     paths: dict[tuple[Hashable, ...], int] = {}
     codes = np.empty(len(rows), dtype=np.int64)

@@ -40,7 +40,8 @@ class Problem:
     negative_weight: Array
 
     def __post_init__(self) -> None:
-        # one kind of array for the kernels, which are compiled anew for each kind; and no way to write into a user's rows
+        # one kind of array for the kernels, which are compiled anew for each kind; and no way to write into a
+        # user's rows
         object.__setattr__(self, "X", _read_only(self.X))
 
     @property
@@ -113,7 +114,9 @@ def make_problem(
     """
     matrix = check_matrix(X)
     if taxonomy is not None and not isinstance(taxonomy, Taxonomy):
-        raise DataError(f"taxonomy must be a taxolearn.Taxonomy or None, not {show(taxonomy)}; build one with from_edges")
+        raise DataError(
+            f"taxonomy must be a taxolearn.Taxonomy or None, not {show(taxonomy)}; build one with from_edges"
+        )
     labels = encode_labels(y, taxonomy)
     n = matrix.shape[0]
     if n == 0:
@@ -132,7 +135,9 @@ def make_problem(
     else:
         kept = np.flatnonzero(counts)
     if len(kept) < 2 and not (labels.multilabel and len(kept) == 1):
-        found = f"only 1 class, {show(labels.names[kept[0]])}" if len(kept) else "no class with a weighted row"
+        found = (
+            f"only 1 class, {show(labels.names[kept[0]])}" if len(kept) else "no class with a weighted row"
+        )
         raise LabelError(f"y has {found}; a classifier needs at least two classes")
     if taxonomy is not None:
         _warn_of_empty_leaves(taxonomy, counts)
@@ -148,7 +153,7 @@ def make_problem(
 def _read_only(X: Matrix) -> Matrix:
     """X over the same memory, which can be read but not written through it."""
     if sp.issparse(X):
-        parts = (X.data.view(), X.indices.view(), X.indptr.view())
+        parts: tuple[Any, ...] = (X.data.view(), X.indices.view(), X.indptr.view())
     else:
         parts = (X.view(),)
     for part in parts:
@@ -162,7 +167,8 @@ def _warn_of_empty_leaves(taxonomy: Taxonomy, counts: Array) -> None:
         names = ", ".join(show(taxonomy.name_of(i)) for i in empty[:3])
         more = ", ..." if len(empty) > 3 else ""
         warnings.warn(
-            f"{len(empty)} of the taxonomy's {taxonomy.n_leaves} leaves have no rows and cannot be predicted: {names}{more}",
+            f"{len(empty)} of the taxonomy's {taxonomy.n_leaves} leaves have no rows and cannot be predicted: "
+            f"{names}{more}",
             EmptyClassWarning,
             stacklevel=4,
         )

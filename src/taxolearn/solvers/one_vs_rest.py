@@ -35,7 +35,8 @@ def solve_one_vs_rest(
     seed: int = 0,
     on_block: Callable[[int, int, Progress], None] | None = None,
 ) -> Solution:
-    """Minimise, for every class, 1/2 ||w||^2 + sum_i c_i loss(y_i w . x_i), the bias being the weight of a constant feature.
+    """Minimise, for every class, 1/2 ||w||^2 + sum_i c_i loss(y_i w . x_i), the bias being the weight of a
+    constant feature.
 
     Needs a loss of the margin with a dual step; each class stops at a relative gap of `tol` or after `max_iter`
     epochs. With two classes of one label a row only one problem is solved: the other is its mirror image.
@@ -59,7 +60,14 @@ class _Run:
     """One solve: the arrays that all blocks read, and where their answers are collected."""
 
     def __init__(
-        self, problem: Problem, loss: MarginLoss, C: float, bias_feature: float, tol: float, max_iter: int, seed: int
+        self,
+        problem: Problem,
+        loss: MarginLoss,
+        C: float,
+        bias_feature: float,
+        tol: float,
+        max_iter: int,
+        seed: int,
     ) -> None:
         from taxolearn.kernels import dual_descent
         from taxolearn.kernels.rows import DenseRows, SparseRows
@@ -151,7 +159,10 @@ class _Run:
         coefs: list[sp.csr_array] = []
         duals: list[sp.csr_array] = []
         for block in blocks:
-            nothing = sp.csr_array((len(block), problem.n_features)), sp.csr_array((len(block), problem.n_rows))
+            nothing = (
+                sp.csr_array((len(block), problem.n_features)),
+                sp.csr_array((len(block), problem.n_rows)),
+            )
             coef, dual = self.parts.pop(int(block[0]), nothing)
             coefs.append(coef)
             duals.append(dual)

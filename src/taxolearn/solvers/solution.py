@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import scipy.sparse as sp
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from taxolearn.models import LinearWeights
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """Why a solver stopped.
 
     >>> Status.CONVERGED.value

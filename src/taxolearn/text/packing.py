@@ -91,6 +91,8 @@ def _block(
     )
     if kind == "char" and max(map(len, atoms)) > 1:
         raise ModelError(f"stored {place}: an entry of the alphabet is more than one character")
+    if len("x".join(atom for atom in atoms if kind == "word" or atom != " ").split()) > 1:
+        raise ModelError(f"stored {place}: a word or character of the vocabulary holds white space")
     grams = _array(arrays, f"{place}/grams", (np.uint8, np.int32), 2)
     _check_grams(grams, len(atoms), place)
     _check_lengths(kind, grams, atoms, settings[f"{kind}_ngrams"], place)
