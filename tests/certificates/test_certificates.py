@@ -189,7 +189,9 @@ def test_double_precision_whatever_x_is():
     Z = with_constant(X, 0.0)
     sign, cost = signs_and_costs(y, ["a", "b"], 1.0)
     v = np.array([0.5, 0.0])
-    assert certificate.class_primal[0] == pytest.approx(primal_of("hinge", Z, sign[:, 0], cost[:, 0], v), rel=1e-13)
+    assert certificate.class_primal[0] == pytest.approx(
+        primal_of("hinge", Z, sign[:, 0], cost[:, 0], v), rel=1e-13
+    )
     assert certificate.class_dual[0] == pytest.approx(
         dual_of("hinge", Z, sign[:, 0], cost[:, 0], dual[0]), rel=1e-13
     )

@@ -73,9 +73,7 @@ def test_two_workers_work_at_the_same_time():
 def test_time_limit_stops_the_running_and_drops_the_waiting():
     engine = ThreadEngine(1, max_seconds=0.05)
     results = []
-    outcome = engine.run(
-        lambda _: until_stopped(engine), ["a", "b", "c"], lambda *pair: results.append(pair)
-    )
+    outcome = engine.run(lambda _: until_stopped(engine), ["a", "b", "c"], lambda *pair: results.append(pair))
     assert outcome is Outcome.TIME_LIMIT
     assert results == [("a", True)]  # what it had was kept
     assert engine.stop[0] == 1

@@ -248,7 +248,9 @@ def test_a_row_of_zeros_without_a_bias_feature():
 class Block:
     """A whole block of classes: inputs of `solve_block` and its answers."""
 
-    def __init__(self, name, layout, n, width, n_classes, seed, bias_feature=1.0, zero_costs=False, density=0.7):
+    def __init__(
+        self, name, layout, n, width, n_classes, seed, bias_feature=1.0, zero_costs=False, density=0.7
+    ):
         rng = np.random.default_rng(seed)
         self.name, self.loss, self.bias_feature = name, MARGIN_LOSSES[name], bias_feature
         self.X = rng.normal(size=(n, width)) * (rng.random((n, width)) < density)
@@ -268,9 +270,10 @@ class Block:
         self.sign = np.where(positive, 1.0, -1.0)
         self.cost = self.row_weight[:, None] * np.where(positive, self.positive_weight, self.negative_weight)
         matrix = sp.csr_array(self.X)
-        self.rows = (
-            DenseRows(self.X) if layout == "dense" else SparseRows(matrix.indptr, matrix.indices, matrix.data)
-        )
+        arrays = [self.X] if layout == "dense" else [matrix.indptr, matrix.indices, matrix.data]
+        for array in arrays:
+            array.flags.writeable = False  # as a Problem holds them
+        self.rows = DenseRows(*arrays) if layout == "dense" else SparseRows(*arrays)
 
     def solve(self, classes, tol=1e-4, max_epochs=1000, seed=0, stopped=False):
         classes = np.array(classes, dtype=np.int64)

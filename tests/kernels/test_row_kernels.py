@@ -142,7 +142,9 @@ def test_float32_rows_are_summed_in_double(kind):
     values[0, 0] = 1.0
     rows, X = layout(values, kind)
     ones = np.ones(1001)
-    assert dots_of(rows, ones)[0] == pytest.approx(X.sum(), rel=1e-14)  # in float32 the small ones would vanish
+    assert dots_of(rows, ones)[0] == pytest.approx(
+        X.sum(), rel=1e-14
+    )  # in float32 the small ones would vanish
     assert row_squares(rows, 0.0)[0] - 1.0 == pytest.approx(1e3 * 1e-16, rel=1e-2)
 
 

@@ -59,7 +59,9 @@ def test_value_is_vectorised_and_double(loss):
     values = loss.value(grid)
     assert values.dtype == np.float64
     assert values.shape == (3, 4)
-    np.testing.assert_allclose(values.ravel(), [loss_at(loss.name, float(m)) for m in grid.ravel()], rtol=1e-14)
+    np.testing.assert_allclose(
+        values.ravel(), [loss_at(loss.name, float(m)) for m in grid.ravel()], rtol=1e-14
+    )
     assert np.all(np.diff(loss.value(np.linspace(-5, 5, 101))) <= 0)  # never rises with the margin
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_models import made_estimator
-from reference.explain_twin import class_scores, node_margins
 from scipy import sparse
-from strategies import taxonomies
 
+from reference.explain_twin import class_scores, node_margins
+from strategies import taxonomies
 from taxolearn import OneVsRestLogistic, OneVsRestSVM, Taxonomy
 from taxolearn.errors import DataError, LabelError
 from taxolearn.methods.explanation import Explanation

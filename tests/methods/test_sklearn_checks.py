@@ -16,7 +16,7 @@ ESTIMATORS = [
     OneVsRestSVM(probability=True, thresholds="tuned", class_weight="balanced", random_state=0),
 ]
 
-_SPLIT = "rows are held out at random for calibration: a row given twice may fall on both sides, a row of weight two on one"
+_SPLIT = "rows are held out at random for calibration: a row given twice may fall on both sides"
 _RANKS = "each class has its own sigmoid, so where two scores are close the more probable class may be the other one"
 
 

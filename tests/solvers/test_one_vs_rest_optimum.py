@@ -58,13 +58,15 @@ CASES = {
 }
 
 
-def check_against_cone_programme(name, X, labels, sample_weight=None, class_weight=None, bias_feature=1.0, C=1.0):
+def check_against_cone_programme(
+    name, X, labels, sample_weight=None, class_weight=None, bias_feature=1.0, C=1.0
+):
     loss = MARGIN_LOSSES[name]
     problem = make_problem(X, labels, sample_weight=sample_weight, class_weight=class_weight)
-    solution = solve_one_vs_rest(problem, loss, C, bias_feature=bias_feature, tol=1e-8, max_iter=20_000)
+    solution = solve_one_vs_rest(problem, loss, C, bias_feature=bias_feature, tol=1e-7, max_iter=100_000)
     certificate = certify_one_vs_rest(problem, solution, loss, C, bias_feature)
     assert solution.status is Status.CONVERGED
-    assert certificate.holds(1.01e-8)
+    assert certificate.holds(1.01e-7)
 
     sign, cost = signs_and_costs(labels, problem.classes, C, sample_weight, class_weight)
     Z = with_constant(X, bias_feature)

@@ -32,7 +32,13 @@ def solved(X, y, name, C=0.1, bias_feature=1.0, sample_weight=None, tol=1e-7, **
     problem = make_problem(X, y, sample_weight=sample_weight)
     loss = MARGIN_LOSSES[name]
     solution = solve_one_vs_rest(
-        problem, loss, C, bias_feature=bias_feature, tol=tol, max_iter=options.pop("max_iter", 20_000), **options
+        problem,
+        loss,
+        C,
+        bias_feature=bias_feature,
+        tol=tol,
+        max_iter=options.pop("max_iter", 20_000),
+        **options,
     )
     certificate = certify_one_vs_rest(problem, solution, loss, C, bias_feature)
     assert solution.status is Status.CONVERGED
@@ -54,8 +60,9 @@ def best_by_quasi_newton(Z, sign, cost):
         slope = -cost * sign / (1.0 + np.exp(margins))
         return 0.5 * v @ v + cost @ np.logaddexp(0.0, -margins), v + Z.T @ slope
 
+    start = np.zeros(Z.shape[1])
     options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9}
-    return scipy.optimize.minimize(value_and_slope, np.zeros(Z.shape[1]), jac=True, options=options).x
+    return scipy.optimize.minimize(value_and_slope, start, jac=True, method="L-BFGS-B", options=options).x
 
 
 @every_loss
@@ -127,7 +134,8 @@ def test_threads_do_not_change_the_answer(n, layout):
     X = X if layout == "dense" else sp.csr_array(X)
     problem = make_problem(X, y)
     answers = [
-        solve_one_vs_rest(problem, MARGIN_LOSSES["hinge"], 0.1, n_jobs=n_jobs, seed=5) for n_jobs in (1, 2, 3, -1)
+        solve_one_vs_rest(problem, MARGIN_LOSSES["hinge"], 0.1, n_jobs=n_jobs, seed=5)
+        for n_jobs in (1, 2, 3, -1)
     ]
     for answer in answers[1:]:
         np.testing.assert_array_equal(answer.weights.coef, answers[0].weights.coef)
@@ -169,7 +177,9 @@ def test_the_dual_gives_the_weights():
     assert dual.shape == (4, 300)
     assert np.all(dual >= 0)
     np.testing.assert_allclose((dual * sign.T) @ X, solution.weights.coef, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(9.0 * (dual * sign.T).sum(axis=1), solution.weights.intercept, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(
+        9.0 * (dual * sign.T).sum(axis=1), solution.weights.intercept, rtol=1e-8, atol=1e-10
+    )
 
 
 @every_loss

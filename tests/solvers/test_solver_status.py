@@ -123,7 +123,9 @@ def test_an_error_in_the_callback_reaches_the_caller(problem):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_history_and_callback(problem, n_jobs):
     calls = []
-    solution = solve_one_vs_rest(problem, Hinge(), 1.0, n_jobs=n_jobs, on_block=lambda *call: calls.append(call))
+    solution = solve_one_vs_rest(
+        problem, Hinge(), 1.0, n_jobs=n_jobs, on_block=lambda *call: calls.append(call)
+    )
     history = solution.history
     assert len(history) == len(calls) >= 2
     assert [call[0] for call in calls] == list(range(1, len(calls) + 1))

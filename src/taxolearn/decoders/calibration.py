@@ -84,4 +84,5 @@ def normalized(probabilities: Array) -> Array:
     """
     total = probabilities.sum(axis=1, keepdims=True)
     even = np.full_like(probabilities, 1.0 / probabilities.shape[1])
-    return np.divide(probabilities, total, out=even, where=total > 0)
+    scaled: Array = np.divide(probabilities, total, out=even, where=total > 0)
+    return scaled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -162,14 +163,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         [('Animal', 'Dog')]
         """
         rows = self._rows(X)
-        paths = [self._path(name) for name in self.classes_.tolist()]
+        names = self.classes_.tolist()
+        path = cache(lambda c: self._path(names[c]))  # many rows share a class, most classes have no row
         if not self._multilabel:
             best, _ = self.weights_.top_k(rows, 1)
-            return [paths[c] for c in best[:, 0]]
+            return [path(c) for c in best[:, 0].tolist()]
         out: list[list[tuple[Hashable, ...]]] = []
         for _, scores in self.weights_.score_blocks(rows):
             indptr, indices = above(scores, self.thresholds_)
-            out += [[paths[c] for c in indices[a:b]] for a, b in pairwise(indptr)]
+            out += [[path(c) for c in indices[a:b].tolist()] for a, b in pairwise(indptr)]
         return out
 
     def _path(self, name: Hashable) -> tuple[Hashable, ...]:

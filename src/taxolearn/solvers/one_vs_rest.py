@@ -137,7 +137,8 @@ class _Run:
             self.report[block] = result[2]
             primal = self.report[:, self.kernels.REPORT_PRIMAL].sum()
             dual = self.report[:, self.kernels.REPORT_DUAL].sum()
-            history.append(Progress(engine.seconds, sum(map(len, blocks[: len(self.parts)])), primal, dual))
+            done = sum(duals.shape[0] for _, duals in self.parts.values())
+            history.append(Progress(engine.seconds, done, primal, dual))
             if on_block is not None:
                 on_block(len(self.parts), len(blocks), history[-1])
 

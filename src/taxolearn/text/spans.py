@@ -157,7 +157,9 @@ class _Reading:
             ):
                 for position in copies[chunk]:
                     start, end = self.chunk_spans[position]
-                    span = max(start + offset, start), min(start + offset + n, end)
+                    # Blanks are not shown; one by itself stands at the character next to it.
+                    first = min(max(start + offset, start), end - 1)
+                    span = first, max(min(start + offset + n, end), first + 1)
                     found.append(_Occurrence(column, self.place(span), (position,)))
         return found
 

@@ -1,0 +1,105 @@
+"""The pages of the documentation, taken apart: code to run, excerpts to compare, links to follow.
+
+An excerpt is a code block right below a line such as
+
+    <!-- include: src/taxolearn/losses/hinge.py Hinge.kernel_step -->
+
+(the file alone, or one name in it: a function, a class, a method or a top-level assignment). After a change in the source,
+`python tests/docs/doc_pages.py` writes the excerpts anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+_BLOCK = re.compile(
+    r"^(?:<!-- include: (?P<file>\S+)(?: (?P<name>\S+))? -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S
+)
+_MARKER = re.compile(r"^<!-- include:", re.M)
+_LINK = re.compile(r"!?\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+_HEADING = re.compile(r"^#+ +(?P<title>.+?) *$", re.M)
+
+
+class Block(NamedTuple):
+    """A fenced block: where it starts, its language and text, and the source it is an excerpt of."""
+
+    line: int
+    language: str
+    code: str
+    file: str | None
+    name: str | None
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(text.count("\n", 0, m.start("code")) + 1, m["language"], m["code"], m["file"], m["name"])
+        for m in _BLOCK.finditer(text)
+    ]
+
+
+def n_markers(page: Path) -> int:
+    """How many include lines the page has, whether or not a block follows."""
+    return len(_MARKER.findall(page.read_text(encoding="utf-8")))
+
+
+def excerpt(file: str, name: str | None) -> str:
+    """The source text of a whole file, or of one name in it with its decorators, not indented."""
+    source = (ROOT / file).read_text(encoding="utf-8")
+    if name is None:
+        return source
+    body: list[ast.stmt] = ast.parse(source).body
+    node: ast.stmt | None = None
+    for part in name.split("."):
+        node = next((n for n in body if part in _names(n)), None)
+        if node is None:
+            raise LookupError(f"{file} has no {name}")
+        body = getattr(node, "body", [])
+    assert node is not None
+    decorators = getattr(node, "decorator_list", [])
+    start = min([node.lineno, *(d.lineno for d in decorators)])
+    lines = source.splitlines(keepends=True)[start - 1 : node.end_lineno]
+    return textwrap.dedent("".join(lines))
+
+
+def _names(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def links(page: Path) -> list[str]:
+    """Targets of the page's links that lead to files or headings, code left out."""
+    text = _BLOCK.sub("", page.read_text(encoding="utf-8"))
+    text = re.sub(r"`[^`\n]*`", "", text)
+    found = [m["target"] for m in _LINK.finditer(text)]
+    return [target for target in found if not re.match(r"[a-z]+:", target)]
+
+
+def anchors(page: Path) -> set[str]:
+    """Names that `page.md#name` may use, made of its headings as GitHub does."""
+    text = _BLOCK.sub("", page.read_text(encoding="utf-8"))
+    titles = [m["title"].lower() for m in _HEADING.finditer(text)]
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
+
+
+def _renew(page: Path) -> None:
+    def fresh(m: re.Match[str]) -> str:
+        if m["file"] is None:
+            return m[0]
+        return m[0].replace(f"\n{m['code']}```", f"\n{excerpt(m['file'], m['name'])}```")
+
+    page.write_text(_BLOCK.sub(fresh, page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for each in PAGES:
+        _renew(each)

@@ -1,0 +1,185 @@
+"""The rooms of the house and who may call whom, read from the sources."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import taxolearn
+
+SOURCE = Path(taxolearn.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+# What each room may import besides itself and `errors`. Later rooms stand above earlier ones.
+_GROUND = {"kernels"}
+_BASIS = _GROUND | {"structure", "problem"}
+_CERTIFIED = {"losses", "problem", "solvers"}
+_MIDDLE = _BASIS | {"losses", "regularizers", "models", "engines", "decoders"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "kernels": set(),
+    "structure": {"kernels"},
+    "problem": {"structure", "kernels"},
+    "losses": _BASIS,
+    "regularizers": _BASIS,
+    "models": _BASIS,
+    "engines": _BASIS,
+    "decoders": _BASIS,
+    "solvers": _MIDDLE,
+    "certificates": _CERTIFIED,
+    "text": _BASIS | {"models", "engines"},
+    "metrics": {"structure", "problem", "kernels"},
+    "datasets": {"structure", "problem", "kernels"},
+    "methods": _MIDDLE | {"solvers", "certificates", "text", "metrics"},
+    "report": _MIDDLE | {"metrics", "certificates", "solvers"},
+    "testing": _MIDDLE | {"solvers", "certificates", "methods", "metrics", "datasets"},
+    "cli": _MIDDLE | {"solvers", "certificates", "methods", "metrics", "datasets", "text", "report"},
+}
+# `import taxolearn` inside a room would be a way round the table; only these ask for the top-level names.
+ASK_THE_TOP = {"methods", "cli", "testing"}
+
+
+def room(path: Path) -> str:
+    parts = path.relative_to(SOURCE).parts
+    return parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Every imported module of a file, and whether only type checkers see it."""
+    tree = ast.parse(path.read_text())
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) in for_types) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name} has a relative import"
+            assert node.module is not None
+            if node.module == "taxolearn":
+                yield from ((f"taxolearn.{alias.name}", id(node) in for_types) for alias in node.names)
+            else:
+                yield node.module, id(node) in for_types
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_go_down_only(path: Path) -> None:
+    here = room(path)
+    if here == "__init__":
+        return  # the lazy top level names every room
+    assert here in MAY_IMPORT, f"{here} is a new room: say in this test what it may import"
+    for module, _ in imports(path):
+        parts = module.split(".")
+        if parts[0] != "taxolearn":
+            continue
+        if len(parts) == 1 or parts[1] not in MAY_IMPORT:
+            assert here in ASK_THE_TOP, f"{path.name} imports {module} through the top level"
+            continue
+        target = parts[1]
+        assert target in MAY_IMPORT[here] | {here, "errors"}, f"{here} must not import {target} ({path.name})"
+
+
+def test_certificates_use_nothing_of_the_solvers_but_the_shape_of_a_solution() -> None:
+    found = {
+        module for module, _ in imports(SOURCE / "certificates.py") if module.startswith("taxolearn.solvers")
+    }
+    assert found == {"taxolearn.solvers.solution"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_only_kernels_import_numba_and_nobody_pickles(path: Path) -> None:
+    modules = {module.split(".")[0] for module, _ in imports(path)}
+    assert "numba" not in modules or room(path) == "kernels"
+    assert not modules & {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_files_stay_short(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import taxolearn",
+        "import taxolearn; taxolearn.Taxonomy.from_paths(['a/b', 'a/c']).to_text()",
+        "import taxolearn; taxolearn.ClassGraph.from_edges([('a', 'b')])",
+        "import taxolearn; dir(taxolearn)",
+    ],
+)
+def test_a_light_import(statement: str) -> None:
+    look = "import sys; heavy = {'numba', 'sklearn', 'pandas', 'polars', 'networkx', 'pyarrow'} & set(sys.modules)"
+    code = f"{statement}; {look}; assert not heavy, heavy"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def public_modules() -> list[str]:
+    found = []
+    for path in FILES:
+        dotted = ".".join(("taxolearn", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        )
+        if not any(part.startswith("_") for part in dotted.split(".")):
+            found.append(dotted)
+    return found
+
+
+def public_things() -> list[tuple[str, Any]]:
+    things: dict[str, Any] = {}
+    for dotted in public_modules():
+        module = importlib.import_module(dotted)
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            if isinstance(thing, ModuleType) or not (inspect.isclass(thing) or inspect.isroutine(thing)):
+                continue  # constants and type aliases explain themselves beside their definition
+            things.setdefault(f"{thing.__module__}.{thing.__qualname__}", thing)
+    return sorted(things.items())
+
+
+THINGS = public_things()
+
+
+def test_the_top_level_offers_what_was_promised() -> None:
+    assert {"Taxonomy", "ClassGraph", "OneVsRestSVM", "OneVsRestLogistic", "load"} <= set(taxolearn.__all__)
+    assert set(taxolearn.__all__) <= set(dir(taxolearn))
+    for name in taxolearn.__all__:
+        assert getattr(taxolearn, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'OneVsRst'"):
+        taxolearn.OneVsRst  # noqa: B018
+
+
+@pytest.mark.parametrize(("name", "thing"), THINGS, ids=[name for name, _ in THINGS])
+def test_every_public_name_has_a_docstring_with_an_example(name: str, thing: Any) -> None:
+    if inspect.isclass(thing) and issubclass(thing, tuple) and ">>>" in (thing.__doc__ or ""):
+        return
+    assert thing.__doc__, f"{name} has no docstring"
+    assert ">>>" in thing.__doc__, f"the docstring of {name} shows no example"
+
+
+@pytest.mark.parametrize(
+    ("name", "thing"),
+    [(name, thing) for name, thing in THINGS if inspect.isclass(thing)],
+    ids=[name for name, thing in THINGS if inspect.isclass(thing)],
+)
+def test_every_public_method_has_a_docstring(name: str, thing: Any) -> None:
+    for member, value in vars(thing).items():
+        if member.startswith("_") or not (inspect.isroutine(value) or isinstance(value, property)):
+            continue
+        assert getattr(value, "__doc__", None), f"{name}.{member} has no docstring"
