@@ -2,8 +2,8 @@
 
     python benchmarks/bench_liblinear_equal.py FOLDER_OF_DATA
 
-clef and trec_question, hinge and squared hinge, C = 1, same intercept. LinearSVC runs to a tight tolerance where it can
-(on clef's hinge it does not converge within 200,000 epochs for every class; what it reaches is compared).
+clef and trec_question, hinge and squared hinge, C = 1, same intercept. LinearSVC gets a million epochs: on clef's hinge it
+needs about 200,000 to meet its own default tolerance.
 """
 
 from __future__ import annotations
@@ -44,10 +44,9 @@ def main() -> None:
             accuracy = ours.score(X_test, y_test), theirs.score(X_test, y_test)
             holds = ours.certificate_.holds(1e-4) and ours.certificate_.primal >= ours.certificate_.dual
             consistent = abs(mine - ours.certificate_.primal) <= 1e-9 * mine
-            # above: we are worse; below: LinearSVC had not converged, which the certificate's lower bound shows
-            worst = max(worst, difference)
+            worst = max(worst, abs(difference))
             bounded = reference >= ours.certificate_.dual * (1 - 1e-12)
-            failed |= difference > LIMIT or not (holds and consistent and bounded) or same < 0.995
+            failed |= abs(difference) > LIMIT or not (holds and consistent and bounded) or same < 0.995
             print(
                 f"{name:14} {loss:14} objective taxolearn {mine:.6f} LinearSVC {reference:.6f} "
                 f"relative {difference:+.1e}  "
@@ -55,7 +54,7 @@ def main() -> None:
                 f"accuracy {100 * accuracy[0]:.2f} / {100 * accuracy[1]:.2f}",
                 flush=True,
             )
-    print(f"largest excess of taxolearn's objective over LinearSVC's: {worst:+.1e} (limit {LIMIT})")
+    print(f"largest relative difference between the objectives: {worst:.1e} (limit {LIMIT})")
     sys.exit(failed)
 
 

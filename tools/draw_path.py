@@ -25,7 +25,7 @@ SIBLINGS = 3
 INK, FAINT, CHOSEN, PALE = "#1f2933", "#616e7c", "#0b6e4f", "#e4f3ec"
 LINE, PAPER, BAR = "#cbd2d9", "#ffffff", "#9aa5b1"
 COLUMN, GUTTER, MARGIN = 268, 44, 28
-BOX, SPACE, TOP = 74, 14, 132
+BOX, SPACE, TOP = 74, 14, 126
 TITLE_CHARACTERS, TITLE_LINES = 36, 2
 
 
@@ -50,7 +50,9 @@ def learned() -> Any:
     data = load_icd10cm()
     estimator = taxolearn.OneVsRestSVM(data.taxonomy, tol=1e-2, n_jobs=-1, random_state=0)
     features = TextFeatures(word_ngrams=(1, 1), sublinear_tf=True)
-    return taxolearn.TextClassifier(estimator, features, titles=data.titles).fit(data.train.texts, data.train.y)
+    return taxolearn.TextClassifier(estimator, features, titles=data.titles).fit(
+        data.train.texts, data.train.y
+    )
 
 
 def node_scores(model: Any, text: str) -> dict[Hashable, float]:
@@ -60,7 +62,9 @@ def node_scores(model: Any, text: str) -> dict[Hashable, float]:
     best[taxonomy.ids_of(model.classes_.tolist())] = model.decision_function([text])[0]
     # a parent's id is below its children's, so children are done first
     for child in range(taxonomy.n_nodes - 1, 0, -1):
-        for parent in taxonomy.parent_indices[taxonomy.parent_indptr[child] : taxonomy.parent_indptr[child + 1]]:
+        for parent in taxonomy.parent_indices[
+            taxonomy.parent_indptr[child] : taxonomy.parent_indptr[child + 1]
+        ]:
             best[parent] = max(best[parent], best[child])
     return dict(zip(taxonomy.nodes, best.tolist(), strict=True))
 
@@ -81,10 +85,14 @@ def levels_of(model: Any, text: str, path: Iterable[Hashable]) -> list[Level]:
     return found
 
 
-def text_at(x: float, y: float, words: str, size: int, fill: str, *, bold: bool = False, end: bool = False) -> str:
+def text_at(
+    x: float, y: float, words: str, size: int, fill: str, *, bold: bool = False, end: bool = False
+) -> str:
     weight = ' font-weight="600"' if bold else ""
     anchor = ' text-anchor="end"' if end else ""
-    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}"{weight}{anchor}>{escape(words)}</text>'
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}"{weight}{anchor}>{escape(words)}</text>'
+    )
 
 
 def draw_node(node: Node, x: float, y: float, lowest: float, highest: float) -> list[str]:
@@ -96,8 +104,11 @@ def draw_node(node: Node, x: float, y: float, lowest: float, highest: float) -> 
     return [
         f'<rect x="{x:g}" y="{y:g}" width="{COLUMN}" height="{BOX}" rx="6" fill="{fill}" stroke="{edge}"/>',
         text_at(x + 12, y + 21, node.name, 14, colour, bold=True),
-        text_at(x + COLUMN - 12, y + 21, f"{node.score:+.2f}".replace("-", "\u2212"), 14, colour, bold=True, end=True),
-        *(text_at(x + 12, y + 39 + 16 * i, part, 12, INK if node.on_path else FAINT) for i, part in enumerate(lines)),
+        text_at(x + COLUMN - 12, y + 21, signed(node.score), 14, colour, bold=True, end=True),
+        *(
+            text_at(x + 12, y + 39 + 16 * i, part, 12, INK if node.on_path else FAINT)
+            for i, part in enumerate(lines)
+        ),
         f'<rect x="{x + 12:g}" y="{y + BOX - 10}" width="{length:.1f}" height="4" rx="2" '
         f'fill="{CHOSEN if node.on_path else BAR}"/>',
     ]
@@ -112,16 +123,19 @@ def link(x: float, y_from: float, y_to: float, on_path: bool) -> str:
 
 
 def draw_words(words: Iterable[tuple[str, float]], x: float) -> list[str]:
-    """The text, each word above its share of the score."""
-    parts = []
+    """The text, each word above its share of the score, and their sum."""
+    parts, total = [], 0.0
     for word, value in words:
-        width = max(9.6 * len(word), 44)
-        size, fill = (20, INK) if word != "(intercept)" else (13, FAINT)
-        parts.append(text_at(x, 52, word, size, fill, bold=size == 20))
-        number = f"{value:+.2f}".replace("-", "\u2212")
-        parts.append(text_at(x, 72, number, 13, CHOSEN if value > 0 else FAINT))
-        x += width + 14
-    return parts
+        size, fill = (13, FAINT) if word == "(intercept)" else (20, INK)
+        parts.append(text_at(x, 48, word, size, fill, bold=size == 20))
+        parts.append(text_at(x, 70, signed(value), 13, CHOSEN if value > 0 else FAINT))
+        x += max(0.68 * size * len(word), 44) + 18  # letters of the widest usual font
+        total += value
+    return [*parts, text_at(x, 70, f"= {signed(total)}", 13, CHOSEN, bold=True)]
+
+
+def signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "\u2212")
 
 
 def draw(levels: list[Level], words: Iterable[tuple[str, float]]) -> str:
@@ -147,7 +161,13 @@ def draw(levels: list[Level], words: Iterable[tuple[str, float]]) -> str:
             'font-family="Helvetica, Arial, sans-serif" role="img">',
             f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
             *draw_words(words, MARGIN),
-            text_at(MARGIN, TOP - 18, "the predicted path, and the best siblings at each step", 13, FAINT),
+            text_at(
+                MARGIN,
+                TOP - 18,
+                "the predicted path, and the best siblings at each step (score of the best class under each)",
+                13,
+                FAINT,
+            ),
             *parts,
             *boxes,
             "</svg>",

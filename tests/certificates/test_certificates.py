@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.one_vs_rest_twin import LOSSES, dual_of, primal_of, signs_and_costs, with_constant
 
+from reference.one_vs_rest_twin import LOSSES, dual_of, primal_of, signs_and_costs, with_constant
 from taxolearn import certificates
 from taxolearn.certificates import Certificate, certify_one_vs_rest
 from taxolearn.losses import MARGIN_LOSSES

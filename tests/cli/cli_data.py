@@ -8,10 +8,10 @@ import random
 from pathlib import Path
 
 WORDS = {
-    "Animal/Cat": "purr meow whiskers fur".split(),
-    "Animal/Dog": "bark woof fetch fur".split(),
-    "Plant/Oak": "acorn leaf bark wood".split(),
-    "Plant/Rose": "petal thorn leaf red".split(),
+    "Animal/Cat": ["purr", "meow", "whiskers", "fur"],
+    "Animal/Dog": ["bark", "woof", "fetch", "fur"],
+    "Plant/Oak": ["acorn", "leaf", "bark", "wood"],
+    "Plant/Rose": ["petal", "thorn", "leaf", "red"],
 }
 FIT_OPTIONS = ["--features", "word", "--ngrams", "1-1", "--jobs", "1"]
 

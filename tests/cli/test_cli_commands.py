@@ -72,7 +72,9 @@ def test_fit_with_validation_file_taxonomy_file_and_probabilities(
     leaves = [(text, label.split("/")[1]) for text, label in pet_rows()]
     rows = write_csv(tmp_path / "train.tsv", leaves, delimiter="\t")
     edges = tmp_path / "pets.tsv"
-    edges.write_text("All things\tAnimal\nAll things\tPlant\nAnimal\tCat\nAnimal\tDog\nPlant\tOak\nPlant\tRose\n")
+    edges.write_text(
+        "All things\tAnimal\nAll things\tPlant\nAnimal\tCat\nAnimal\tDog\nPlant\tOak\nPlant\tRose\n"
+    )
     folder = str(tmp_path / "model")
     options = ["--taxonomy", str(edges), "--valid", str(rows), "--method", "logistic", *FIT_OPTIONS]
     assert run(["fit", str(rows), "-o", folder, *options]) == 0
@@ -192,7 +194,10 @@ def test_convert_between_formats_of_features(source: str, target: str, tmp_path:
     def naming(kind: str, option: str, path: str) -> list[str]:
         return [option, path] if kind == "xmc" else []
 
-    assert run(["convert", str(first), start, "--to", source, *tree, *naming(source, "--names-output", names)]) == 0
+    assert (
+        run(["convert", str(first), start, "--to", source, *tree, *naming(source, "--names-output", names)])
+        == 0
+    )
     options = [*naming(source, "--names", names), *naming(target, "--names-output", more_names)]
     assert run(["convert", start, middle, "--from", source, "--to", target, *tree, *options]) == 0
     assert run(["convert", middle, end, "--from", target, *tree, *naming(target, "--names", more_names)]) == 0

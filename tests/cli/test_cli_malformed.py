@@ -67,7 +67,7 @@ CASES: list[tuple[str, bytes, tuple[str, ...], int | None]] = [
     ("nan.svm", b"Cat 1:1\nDog 2:nan\n", _FIT, 2),
     ("repeated.svm", b"Cat 1:1 1:2\n", _FIT, 1),
     ("no-value.svm", b"Cat 1:\n", _FIT, 1),
-    ("unlabelled.svm", b"Cat 1:1\n2:1\n", _FIT, None),
+    ("unlabelled.svm", b"# rows\nCat 1:1\n\n2:1\n", _FIT, 4),
     ("rows.dat", _GOOD, _FIT, None),
     ("missing-column.csv", b"words\nmeow\n", _PREDICT, 1),
     ("short-row.csv", b"id,text\n1,meow\n2\n", _PREDICT, 3),

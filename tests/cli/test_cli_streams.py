@@ -84,7 +84,13 @@ def test_output_forms(name: str, text_model: str, tmp_path: Path) -> None:
     source, out = write_csv(tmp_path / "rows.csv", ROWS), tmp_path / name
     assert run(["predict", text_model, str(source), "-k", "3", "--keep", "id", "-o", str(out)]) == 0
     raw = out.read_bytes()
-    raw = gzip.decompress(raw) if name.endswith(".gz") else lzma.decompress(raw) if name.endswith(".xz") else raw
+    raw = (
+        gzip.decompress(raw)
+        if name.endswith(".gz")
+        else lzma.decompress(raw)
+        if name.endswith(".xz")
+        else raw
+    )
     lines = raw.decode().splitlines()
     if "csv" in name:
         assert lines[0] == "id,row,rank,label,path,score,probability"

@@ -4,7 +4,7 @@ An excerpt is a code block right below a line such as
 
     <!-- include: src/taxolearn/losses/hinge.py Hinge.kernel_step -->
 
-(the file alone, or one name in it: a function, a class, a method or a top-level assignment). After a change in the source,
+(the file alone, or one name in it: a function, a class, a method or an assignment). After a change in the source
 `python tests/docs/doc_pages.py` writes the excerpts anew.
 """
 
@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 _BLOCK = re.compile(
-    r"^(?:<!-- include: (?P<file>\S+)(?: (?P<name>\S+))? -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S
+    r"^(?:<!-- include: (?P<file>\S+)(?: (?P<name>\S+))? -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$",
+    re.M | re.S,
 )
 _MARKER = re.compile(r"^<!-- include:", re.M)
 _LINK = re.compile(r"!?\[[^\]]*\]\((?P<target>[^)\s]+)\)")
@@ -95,7 +96,8 @@ def _renew(page: Path) -> None:
     def fresh(m: re.Match[str]) -> str:
         if m["file"] is None:
             return m[0]
-        return m[0].replace(f"\n{m['code']}```", f"\n{excerpt(m['file'], m['name'])}```")
+        opening = m[0][: m.start("code") - m.start()]
+        return f"{opening}{excerpt(m['file'], m['name'])}```"
 
     page.write_text(_BLOCK.sub(fresh, page.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -80,7 +80,7 @@ def test_the_picture_is_a_drawing_of_the_script():
     model.fit(["left femur", "tibia left", "a rib", "burn"], ["femur", "tibia", "rib", "burn & <scald>"])
     found = model.explain("left femur")
     levels = levels_of(model, "left femur", found.path)
-    assert [[node.name for node in level.nodes][0] for level in levels] == ["bone", "femur"]
+    assert [level.nodes[0].name for level in levels] == ["bone", "femur"]
     assert [node.on_path for node in levels[0].nodes] == [True, False]
     scores = dict(zip(model.classes_.tolist(), model.decision_function(["left femur"])[0], strict=True))
     assert levels[0].nodes[0].score == pytest.approx(scores["femur"])
@@ -105,7 +105,7 @@ def test_excerpts_are_found_by_name(name, first, last):
 
 
 def test_an_unknown_name_is_an_error():
-    with pytest.raises(LookupError, match="no Hinge.nothing"):
+    with pytest.raises(LookupError, match=r"no Hinge\.nothing"):
         excerpt("src/taxolearn/losses/hinge.py", "Hinge.nothing")
 
 

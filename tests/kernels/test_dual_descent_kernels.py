@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.one_vs_rest_twin import coordinate_descent, dual_of, primal_of, with_constant
 
+from reference.one_vs_rest_twin import coordinate_descent, dual_of, primal_of, with_constant
 from taxolearn.kernels import dual_descent
 from taxolearn.kernels.dual_descent import REPORT_CONVERGED, REPORT_DUAL, REPORT_EPOCHS, REPORT_PRIMAL
 from taxolearn.kernels.face_newton import face_step

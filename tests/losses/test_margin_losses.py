@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from reference.one_vs_rest_twin import best_coordinate, conjugate_at, loss_at, loss_slope
 from scipy.optimize import minimize_scalar
 
+from reference.one_vs_rest_twin import best_coordinate, conjugate_at, loss_at, loss_slope
 from taxolearn.errors import DataError
 from taxolearn.losses import MARGIN_LOSSES, margin_loss
 
@@ -40,7 +40,7 @@ def test_names_and_facts(loss):
 def test_an_unknown_loss_is_named(name):
     with pytest.raises(DataError, match="choose one of 'hinge', 'squared_hinge', 'logistic'"):
         margin_loss(name)
-    with pytest.raises(DataError, match="choose one of 'logistic'$"):
+    with pytest.raises(DataError, match=r"choose one of 'logistic'$"):
         margin_loss("hinge", ("logistic",))
 
 

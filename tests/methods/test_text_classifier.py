@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from text_models import LABELS, NEW_TEXTS, SETS, TEXTS, TITLES, TREE, text_model
 
 from taxolearn import OneVsRestLogistic, OneVsRestSVM, TextClassifier
-from taxolearn.errors import DataError, LabelError
+from taxolearn.errors import DataError, EmptyClassWarning, LabelError
 from taxolearn.methods.text_classifier import _compact
 from taxolearn.models import LinearWeights
 from taxolearn.text import TextFeatures
@@ -59,7 +59,7 @@ def test_several_labels() -> None:
 
 def test_sample_weight_reaches_the_estimator() -> None:
     weight = np.array([1.0] * 6 + [0.0] * 6)
-    with pytest.warns(UserWarning, match=""):
+    with pytest.warns(EmptyClassWarning):
         model = TextClassifier(OneVsRestSVM(taxonomy=TREE), TextFeatures()).fit(
             TEXTS, LABELS, sample_weight=weight
         )

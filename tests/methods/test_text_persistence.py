@@ -6,7 +6,6 @@ import random
 import shutil
 import signal
 import struct
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -18,14 +17,12 @@ from safetensors.numpy import load_file, save
 from text_models import LABELS, NEW_TEXTS, TEXTS, TREE, text_model
 
 import taxolearn
+from models.model_folders import arrays_path, edit_document, replace_arrays_file
 from taxolearn import OneVsRestLogistic, OneVsRestSVM, TextClassifier
 from taxolearn.errors import ModelError
 from taxolearn.methods.stored_classifier import unpack_params
 from taxolearn.models import read_manifest
 from taxolearn.text import TextFeatures
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "models"))
-from model_folders import arrays_path, edit_document, replace_arrays_file
 
 Damage = Callable[[Path, random.Random], None]
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -199,7 +196,8 @@ def drop_array(folder: Path, rng: random.Random) -> None:
     if rng.random() < 0.5:
         del arrays[name]
     else:
-        arrays[name] = arrays[name].astype(rng.choice([np.float32, np.int64, np.uint8]))
+        # float32 weights would be an honest model of their own
+        arrays[name] = arrays[name].astype(rng.choice([np.int64, np.uint8]))
     replace_arrays_file(folder, save(arrays))
     specs = {key: {"dtype": str(array.dtype), "shape": list(array.shape)} for key, array in arrays.items()}
     edit_document(folder, lambda document: document.update(arrays=specs))
@@ -333,7 +331,7 @@ DAMAGES: list[Damage] = [
 def test_thirty_damaged_folders_are_refused_or_answer_as_before(tmp_path: Path, damage: Damage) -> None:
     models = (text_model("names", "word+char"), row_model())
     kept = tmp_path / "kept"
-    refused = 0
+    sentences = []
     for seed in range(30):
         model = models[seed % 2]
         folder = tmp_path / f"{seed}" / "model"
@@ -345,13 +343,14 @@ def test_thirty_damaged_folders_are_refused_or_answer_as_before(tmp_path: Path, 
         try:
             loaded = taxolearn.load(folder)
         except ModelError as error:
-            refused += 1
-            assert "\n" not in str(error)
-            assert len(str(error)) < 600
-            assert str(error).count("cannot load a model from") == 1
+            sentences.append(str(error))
         else:
             assert answers(loaded) == answers(model), seed
-    assert refused >= (5 if damage is forge_harmless else 15)
+    assert len(sentences) >= (5 if damage is forge_harmless else 15)
+    for sentence in sentences:
+        assert sentence.count("cannot load a model from") == 1
+        assert "\n" not in sentence
+        assert len(sentence) < 600
 
 
 @pytest.mark.parametrize(
@@ -368,7 +367,7 @@ def test_thirty_damaged_folders_are_refused_or_answer_as_before(tmp_path: Path, 
             "the form of labels 'x' is not known",
         ),
         (lambda header: header["estimator"]["certificate"].update(gap=0.5), "the certificate says gap 0.5"),
-        (lambda header: header["estimator"]["params"].update(D=1), "unexpected keyword argument 'D'"),
+        (lambda header: header["estimator"]["params"].update(D=1), "OneVsRestSVM has no parameter 'D'"),
         (lambda header: header["titles"]["titles"].pop(), "the titles are not strings, one a name"),
         (lambda header: header.pop("features"), "the header has no valid entry 'features'"),
     ],
@@ -387,7 +386,7 @@ def test_features_and_weights_must_fit_each_other(tmp_path: Path) -> None:
     mixed = TextClassifier()
     mixed.features_, mixed.estimator_, mixed.tried_ = other.features_, model.estimator_, []
     mixed.save(tmp_path)
-    with pytest.raises(ModelError, match="features of texts do not fit .* columns of weights"):
+    with pytest.raises(ModelError, match=r"features of texts do not fit .* columns of weights"):
         taxolearn.load(tmp_path)
 
 
@@ -401,4 +400,4 @@ def test_a_huge_header_is_refused_at_once(tmp_path: Path) -> None:
 
 def test_parameters_are_read_back_exactly() -> None:
     with pytest.raises(ModelError, match="no valid entry 'mapping'"):
-        unpack_params({"params": {"class_weight": {"a": 1}}})
+        unpack_params({"params": {"class_weight": {"a": 1}}}, OneVsRestSVM)

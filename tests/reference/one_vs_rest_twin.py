@@ -168,3 +168,22 @@ def cone_optimum(name: str, Z: np.ndarray, sign: np.ndarray, cost: np.ndarray) -
             if programme.status == cp.OPTIMAL:
                 return float(value)
     raise AssertionError(f"clarabel gave up: {programme.status}")
+
+
+def newton_optimum(Z: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> float:
+    """The optimal value of the logistic problem by damped Newton steps on the primal."""
+    v = np.zeros(Z.shape[1])
+    value = primal_of("logistic", Z, sign, cost, v)
+    for _ in range(200):
+        share = 1.0 / (1.0 + np.exp(sign * (Z @ v)))
+        gradient = v - Z.T @ (cost * sign * share)
+        hessian = np.eye(len(v)) + Z.T @ (Z * (cost * share * (1.0 - share))[:, None])
+        step = np.linalg.solve(hessian, gradient)
+        length = 1.0
+        while length > 1e-9 and primal_of("logistic", Z, sign, cost, v - length * step) > value:
+            length *= 0.5
+        v = v - length * step
+        value = min(value, primal_of("logistic", Z, sign, cost, v))
+        if float(gradient @ step) <= 1e-14 * value:
+            break
+    return value

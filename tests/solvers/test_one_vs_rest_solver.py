@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
-from reference.one_vs_rest_twin import LOSSES, primal_of, signs_and_costs, with_constant
 from sklearn.svm import LinearSVC
 
+from reference.one_vs_rest_twin import LOSSES, primal_of, signs_and_costs, with_constant
 from taxolearn.certificates import certify_one_vs_rest
 from taxolearn.kernels.dual_descent import SMALL
 from taxolearn.losses import MARGIN_LOSSES

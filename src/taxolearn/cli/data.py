@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from taxolearn.cli.inputs import Source
+from taxolearn.cli.inputs import STDIN, Source
 from taxolearn.cli.labels import Columns, TextRow, names_of, taxonomy_of, text_rows
 from taxolearn.cli.rows import open_table
 from taxolearn.errors import FileFormatError
@@ -44,6 +45,14 @@ def read_labelled(
     """Read all rows; the taxonomy is the given one or the one that label paths spell.
 
     `fixed`: labels are those of a model, whose taxonomy (or lack of one) is not up for discussion.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pets.csv")
+    ...     _ = path.write_text("text,label\\nit purrs,Pet/Cat\\n")
+    ...     data = read_labelled(Source(str(path), "csv"), Columns(sep="/"), None)
+    >>> data.rows, data.y, data.taxonomy
+    (['it purrs'], ['Cat'], Taxonomy(tree, 2 nodes, 1 leaf, depth 1))
     """
     if source.format == "libsvm":
         return _read_libsvm(source, columns, taxonomy, n_features, fixed)
@@ -81,11 +90,26 @@ def _read_libsvm(
         TextRow(number, "", [_libsvm_path(label, columns) for label in labels], ())
         for number, labels in enumerate(reader.labels, 1)
     ]
-    for row in rows:
-        if not row.paths:
-            message = f"row {row.line} has no label; every row needs one"
-            raise FileFormatError(source.name, None, message)
-    return _labelled(source, reader.matrix(), rows, columns, taxonomy, fixed)
+    try:
+        for row in rows:
+            if not row.paths:
+                raise FileFormatError(
+                    source.name, row.line, "expected a label, found none; every row needs one"
+                )
+        return _labelled(source, reader.matrix(), rows, columns, taxonomy, fixed)
+    except FileFormatError as error:
+        if error.line is None:
+            raise
+        raise FileFormatError(source.name, _line_of_row(source, error.line), error.message) from error
+
+
+def _line_of_row(source: Source, row: int) -> int | None:
+    """The line of a row, found by reading the file again; rows are the lines with more than a comment."""
+    if source.path == STDIN:
+        return None
+    with source.bytes() as stream:
+        lines = (number for number, raw in enumerate(stream, 1) if raw.split(b"#")[0].strip())
+        return next(islice(lines, row - 1, None), None)
 
 
 def _libsvm_path(label: Hashable, columns: Columns) -> tuple[str, ...]:

@@ -25,6 +25,9 @@ class Columns:
     levels : columns of a path, from the top down.
     sep : what separates the names of a path inside a label ("Animal/Cat"); None: a label is one name.
     label_sep : what separates several labels in one cell.
+
+    >>> Columns(sep=">").path_sep, Columns().path_sep
+    ('>', '/')
     """
 
     text: str | None = None
@@ -67,7 +70,11 @@ Path = tuple[str, ...]
 
 
 class TextRow(NamedTuple):
-    """One row: its line, its text, the paths of its labels, and the columns to copy to the answer."""
+    """One row: its line, its text, the paths of its labels, and the columns to copy to the answer.
+
+    >>> TextRow(2, "it purrs", [("Pet", "Cat")], ()).paths
+    [('Pet', 'Cat')]
+    """
 
     line: int
     text: str
@@ -78,7 +85,12 @@ class TextRow(NamedTuple):
 def text_rows(
     source: Source, table: Table, columns: Columns, *, labels: bool, keep: Sequence[str] = ()
 ) -> Iterator[TextRow]:
-    """The rows of a table, checked: a text is a string, a label is not empty."""
+    """The rows of a table, checked: a text is a string, a label is not empty.
+
+    >>> pets = Table(["text", "label"], lambda names: iter([(2, ("it purrs", "Pet/Cat"))]))
+    >>> [row.paths for row in text_rows(Source("pets.csv", "csv"), pets, Columns(sep="/"), labels=True)]
+    [[('Pet', 'Cat')]]
+    """
     text = columns.text_column(source, table)
     label_names = columns.label_columns(source, table) if labels else []
     kept = [_present(source, table, name, "--keep") for name in keep]
@@ -152,6 +164,10 @@ def taxonomy_of(source: Source, rows: Sequence[TextRow], columns: Columns) -> Ta
     """The taxonomy that the paths of the rows spell; None when labels are single names.
 
     A name under two parents is called by its whole path.
+
+    >>> rows = [TextRow(2, "it purrs", [("Pet", "Cat")], ()), TextRow(3, "it barks", [("Pet", "Dog")], ())]
+    >>> taxonomy_of(Source("pets.csv", "csv"), rows, Columns(sep="/"))
+    Taxonomy(tree, 3 nodes, 2 leaves, depth 1)
     """
     from taxolearn.datasets._names import build
     from taxolearn.structure import Taxonomy
@@ -165,7 +181,11 @@ def taxonomy_of(source: Source, rows: Sequence[TextRow], columns: Columns) -> Ta
 def names_of(
     source: Source, rows: Sequence[TextRow], columns: Columns, taxonomy: Taxonomy | None
 ) -> list[Hashable] | list[list[Hashable]]:
-    """The label of each row as a node of the taxonomy; lists of labels when some row has several."""
+    """The label of each row as a node of the taxonomy; lists of labels when some row has several.
+
+    >>> names_of(Source("pets.csv", "csv"), [TextRow(2, "it purrs", [("Pet", "Cat")], ())], Columns(), None)
+    ['Cat']
+    """
     cache: dict[Path, Hashable] = {}
     found: list[list[Hashable]] = []
     for row in rows:

@@ -21,7 +21,14 @@ _CHUNK_ROWS = 4096
 
 
 class Model:
-    """A fitted model and what the commands ask of it; `estimator` is the part with class weights."""
+    """A fitted model and what the commands ask of it; `estimator` is the part with class weights.
+
+    >>> import numpy as np
+    >>> from taxolearn import OneVsRestSVM
+    >>> model = Model(OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]))
+    >>> model.labels(np.array([[2.0]])), model.has_probabilities
+    (['b'], False)
+    """
 
     def __init__(self, fitted: Any) -> None:
         self.fitted = fitted

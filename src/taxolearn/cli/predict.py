@@ -95,11 +95,12 @@ def _chunks(source: Source, model: Model, columns: Columns, keep: Sequence[str])
 def _libsvm_chunks(source: Source, model: Model, keep: Sequence[str]) -> Iterator[Chunk]:
     from taxolearn.datasets._files import line_blocks
     from taxolearn.datasets._rows import RowReader
-    from taxolearn.errors import DataError
+    from taxolearn.errors import DataError, FileFormatError
 
     if keep:
         raise DataError("libsvm rows have no columns to --keep")
     width = model.estimator.n_features_in_
+    line = 0
     with source.bytes() as stream:
         for block, line in line_blocks(stream):
             reader = RowReader(source.name, str, n_features=width)
@@ -108,3 +109,5 @@ def _libsvm_chunks(source: Source, model: Model, keep: Sequence[str]) -> Iterato
             for first in range(0, features.shape[0], model.chunk_rows):
                 some = features[first : first + model.chunk_rows]
                 yield some, [()] * some.shape[0]
+    if line == 0:
+        raise FileFormatError(source.name, None, "the file is empty")

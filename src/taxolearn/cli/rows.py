@@ -23,7 +23,11 @@ Picked = Iterator[tuple[int, Sequence[Any]]]
 
 @dataclass(frozen=True)
 class Table:
-    """The names of the columns, and a function from some of them to the rows: (line number, values)."""
+    """The names of the columns, and a function from some of them to the rows: (line number, values).
+
+    >>> next(Table(["text"], lambda names: iter([(1, ("it purrs",))])).pick(["text"]))
+    (1, ('it purrs',))
+    """
 
     names: list[str]
     pick: Callable[[Sequence[str]], Picked]

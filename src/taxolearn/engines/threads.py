@@ -52,7 +52,7 @@ class ThreadEngine:
     `stop` is a shared int32 array of one element: 0 means go on. The engine sets it when the time is over or on
     Ctrl-C, then waits for the running tasks to return what they have; tasks not yet started are dropped.
 
-    >>> engine = ThreadEngine(2)
+    >>> engine = ThreadEngine(1)  # more workers may end in another order
     >>> engine.run(lambda x: x * x, [1, 2, 3], lambda task, result: print(task, result))
     1 1
     2 4
@@ -81,7 +81,7 @@ class ThreadEngine:
         tasks: Sequence[Task],
         on_result: Callable[[Task, Result], None],
     ) -> Outcome:
-        """Call `function` on every task; `on_result` runs in the calling thread, in the order of the tasks' starts.
+        """Call `function` on every task; `on_result` runs in the calling thread, as results come in.
 
         >>> ThreadEngine().run(len, ["ab"], lambda task, result: print(result))
         2

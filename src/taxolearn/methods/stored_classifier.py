@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any, get_args
 
 import numpy as np
@@ -28,7 +29,7 @@ from taxolearn.structure import Taxonomy
 Arrays = dict[str, npt.NDArray[Any]]
 
 # What str(dtype) can be for names, "object" aside.
-_DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|[<>][iuf][248]|[<>]U\d{1,9}|\|S\d{1,9}")
+_DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|[<>][iuf][248]|[<>]U\d{1,8}|\|S\d{1,8}")
 _NAMES_BYTES = 64 * 2**20
 
 
@@ -85,7 +86,7 @@ def unpack_classifier(kind: type[TaxonomyClassifier], header: dict[str, Any], ar
     taxonomy = None
     if entry(header, "taxonomy", dict | None) is not None:
         taxonomy = unpack_taxonomy(header["taxonomy"], arrays)
-    estimator: Any = kind(**unpack_params(header), taxonomy=taxonomy)
+    estimator: Any = kind(**unpack_params(header, kind), taxonomy=taxonomy)
     weights = unpack_weights(entry(header, "weights", dict), arrays)
     n_classes = weights.n_classes
     estimator.weights_ = weights
@@ -128,14 +129,18 @@ def entry(header: Any, key: str, kind: Any) -> Any:
     return value
 
 
-def unpack_params(header: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a model as its constructor takes them.
+def unpack_params(header: dict[str, Any], kind: type) -> dict[str, Any]:
+    """The parameters of a model as its class takes them.
 
-    >>> unpack_params({"params": {"C": 1.0, "class_weight": {"mapping": [(3, 2.0)]}}})
+    >>> from taxolearn import OneVsRestSVM
+    >>> unpack_params({"params": {"C": 1.0, "class_weight": {"mapping": [(3, 2.0)]}}}, OneVsRestSVM)
     {'C': 1.0, 'class_weight': {3: 2.0}}
     """
     found = {}
+    known = signature(kind).parameters
     for name, value in entry(header, "params", dict).items():
+        if name not in known:
+            raise ModelError(f"{kind.__name__} has no parameter {name[:40]!r}")
         found[name] = dict(entry(value, "mapping", list)) if isinstance(value, dict) else value
     return found
 
@@ -161,7 +166,10 @@ def _classes(stored: dict[str, Any], n_classes: int, taxonomy: Taxonomy | None) 
         return classes
     if not _DTYPE.fullmatch(dtype) or np.dtype(dtype).itemsize * n_classes > _NAMES_BYTES:
         raise ModelError(f"the classes cannot have the dtype {dtype[:40]!r}")
-    classes = np.array(names, dtype=dtype)
+    try:
+        classes = np.array(names, dtype=dtype)
+    except (TypeError, ValueError, OverflowError):
+        classes = np.empty(0)
     if [(type(name), name) for name in classes.tolist()] != [(type(name), name) for name in names]:
         raise ModelError(f"the names of the classes do not fit their dtype {dtype!r}")
     return classes

@@ -60,7 +60,7 @@ def unpack_text_classifier(header: dict[str, Any], arrays: Arrays, estimator: An
     model = TextClassifier(
         clone(estimator) if entry(given, "estimator", bool) else None,
         clone(features) if entry(given, "features", bool) else None,
-        **unpack_params(header),
+        **unpack_params(header, TextClassifier),
         titles=_titles(entry(header, "titles", dict | None)),
     )
     model.features_, model.estimator_, model.tried_ = features, estimator, tried

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,12 +14,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.certificates import Certificate
-from taxolearn.errors import DataError, TaxolearnError
+from taxolearn.errors import DataError
 from taxolearn.methods.base import TaxonomyClassifier
+from taxolearn.methods.text_choice import choose_features
 from taxolearn.models import LinearWeights
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
-from taxolearn.text import TextFeatures, choose_text_features
+from taxolearn.text import TextFeatures
 from taxolearn.text.reading import check_texts
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 # Stored sparse, a weight takes its column's number besides: twice the room of a float32.
 _SPARSE_SHARE = 0.5
-# Texts that the choice of features looks at: differences between candidates show on these as on all.
-_CHOICE_TEXTS = 10_000
 
 
 def _has_probabilities(classifier: Any) -> bool:
@@ -276,13 +273,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not isinstance(self.features, TextFeatures):
                 raise DataError(f"features={show(self.features)} is not valid; give a TextFeatures or None")
             return clone(self.features), []
-        return choose_text_features(
-            texts,
-            y,
-            _held_out_score(estimator, self.verbose),
-            max_texts=_CHOICE_TEXTS,
-            random_state=self.random_state,
-        )
+        return choose_features(estimator, texts, y, random_state=self.random_state, verbose=self.verbose)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
@@ -293,31 +284,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _held_out_score(estimator: TaxonomyClassifier, verbose: int) -> Any:
-    """The method itself as the judge of features, solved less exactly."""
-    judge = clone(estimator)
-    quick = {"tol": 0.1, "probability": False, "thresholds": "zero", "verbose": 0}
-    judge.set_params(**{name: value for name, value in quick.items() if name in judge.get_params(deep=False)})
-
-    def fit_score(X_train: Any, y_train: Any, X_valid: Any, y_valid: Any) -> float:
-        with warnings.catch_warnings():
-            # On a part of the rows classes are missing; that is no news to the user.
-            warnings.simplefilter("ignore")
-            try:
-                score = clone(judge).fit(X_train, y_train).score(X_valid, y_valid)
-            except TaxolearnError:  # too few rows or classes; the fit on all rows says so if it cannot either
-                score = 0.0
-        if verbose:
-            print(
-                f"taxolearn: {X_train.shape[1]:,} features, held-out accuracy {score:.4f}",
-                file=sys.stderr,
-                flush=True,
-            )
-        return float(score)
-
-    return fit_score
 
 
 def _compact(weights: LinearWeights) -> LinearWeights:
