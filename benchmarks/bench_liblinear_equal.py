@@ -2,8 +2,8 @@
 
     python benchmarks/bench_liblinear_equal.py FOLDER_OF_DATA
 
-clef and trec_question, hinge and squared hinge, C = 1, same intercept. LinearSVC gets a million epochs: on clef's hinge it
-needs about 200,000 to meet its own default tolerance.
+clef and trec_question, hinge and squared hinge, C = 1, same intercept. LinearSVC gets a million epochs: on clef's
+hinge it needs about 200,000 to meet its own default tolerance.
 """
 
 from __future__ import annotations

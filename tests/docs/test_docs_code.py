@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relati
 
 @every_page
 def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
-    """In order, in one namespace, in an empty folder; blocks with >>> also print what they say."""
+    """In order, in one namespace, in an empty folder; what they say they print, they print."""
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__docs__"}
     for block in blocks(page):
@@ -31,6 +32,9 @@ def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
         else:
             padded = "\n" * (block.line - 1) + block.code  # so that a traceback has the page's line numbers
             exec(compile(padded, str(page), "exec"), namespace)
+            printed = capsys.readouterr().out.splitlines()
+            for promised in re.findall(r"^print\(.*\)  # (\[.*\])$", block.code, re.M):
+                assert promised in printed, where
 
 
 @every_page

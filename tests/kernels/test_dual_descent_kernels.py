@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference.one_vs_rest_twin import coordinate_descent, dual_of, primal_of, with_constant
 from taxolearn.kernels import dual_descent
 from taxolearn.kernels.dual_descent import REPORT_CONVERGED, REPORT_DUAL, REPORT_EPOCHS, REPORT_PRIMAL
-from taxolearn.kernels.face_newton import face_step
+from taxolearn.kernels.face_newton import _newton_by_gradients, face_step
 from taxolearn.kernels.rows import DenseRows, SparseRows
 from taxolearn.losses import MARGIN_LOSSES
 
@@ -176,6 +176,22 @@ def test_a_newton_step_by_conjugate_gradients(name):
     assert state.face_step(1.0)
     state.check()
     assert state.dual_value > value + 0.2 * (best_value - value)
+
+
+def test_conjugate_gradients_need_no_more_steps_than_unknowns():
+    n = 8
+    state = State("hinge", "sparse", n, 12, seed=6, density=1.0)
+    state.X[:, 0] += 20.0  # rows alike: steepest descent would creep
+    state.rows, state.Z = rows_of(state.X, "sparse"), with_constant(state.X, 1.0)
+    square, curvature = (state.Z**2).sum(axis=1), np.full(n, 1e-3)
+    residual = np.linspace(-1.0, 2.0, n)
+    step = _newton_by_gradients(
+        state.rows, np.arange(n), state.sign, curvature, square, residual, 12, 1.0, n
+    )  # fmt: skip
+    signed = state.Z * state.sign[:, None]
+    left = residual - (signed @ signed.T @ step + curvature * step)
+    diagonal = square + curvature
+    assert (left**2 / diagonal).sum() <= 1.01e-4 * (residual**2 / diagonal).sum()
 
 
 @every_loss

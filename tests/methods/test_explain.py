@@ -58,7 +58,7 @@ def cases(draw: st.DrawFn) -> tuple[Any, ...]:
     return model, row, taxonomy, classes, class_scores(coef, intercept, x)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(cases())
 def test_sums_and_margins_are_those_of_a_brute_force_search(case: tuple[Any, ...]) -> None:
     model, row, taxonomy, classes, scores = case
@@ -81,7 +81,7 @@ def test_sums_and_margins_are_those_of_a_brute_force_search(case: tuple[Any, ...
     assert json.loads(json.dumps(explanation.to_dict()["nodes"][0]["score"])) == explanation.nodes[0].score
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(cases(), st.data())
 def test_any_class_can_be_asked_about(case: tuple[Any, ...], data: st.DataObject) -> None:
     model, row, taxonomy, classes, scores = case

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from taxolearn import OneVsRestLogistic, OneVsRestSVM
+from taxolearn.errors import DataError
 from taxolearn.solvers import Status
 
 
@@ -88,7 +89,7 @@ INTERRUPTED = textwrap.dedent(
     from taxolearn import OneVsRestSVM
 
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(4000, 60)), rng.integers(0, 8, size=4000)
+    X, y = rng.normal(size=(1500, 40)), rng.integers(0, 4, size=1500)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         OneVsRestSVM(max_iter=1).fit(X[:20], y[:20])  # compile first
@@ -121,3 +122,12 @@ def test_ctrl_c_keeps_the_weights_so_far() -> None:
             process.kill()
     assert process.returncode == 0, err
     assert out.split() == ["interrupted", "True", "(2,)"]
+
+
+def test_a_failed_fit_leaves_no_mixture_of_two_models() -> None:
+    X, y = noise()
+    model = OneVsRestSVM(probability=True, random_state=0).fit(X, y)
+    with pytest.raises(DataError, match="no row can be held out: every class has a single row"):
+        model.fit(X[:3], ["a", "b", "c"])
+    with pytest.raises(NotFittedError):
+        model.predict(X)

@@ -207,7 +207,7 @@ def test_a_real_ctrl_c_keeps_the_weights_of_a_fit():
         assert child.stdout.readline() == "started\n"
         time.sleep(1.0)  # well within a solve that would take hours
         child.send_signal(signal.SIGINT)
-        out, _ = child.communicate(timeout=120)
+        out, _ = child.communicate(timeout=300)
     finally:
         child.kill()
     assert child.returncode == 0

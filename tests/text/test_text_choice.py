@@ -61,7 +61,10 @@ def test_large_corpora_are_sampled():
         return 0.0
 
     choose_text_features(TEXTS, LABELS, fit_score, candidates=[TextFeatures()], max_texts=20, held_out=0.5)
-    assert sizes == [(10, 10)]
+    arguments = {"candidates": [TextFeatures()], "held_out": 0.5}
+    choose_text_features(["left hip"] * 9, ["x"] * 9, fit_score, max_characters=32, **arguments)
+    choose_text_features(["left hip"] * 9, ["x"] * 9, fit_score, max_characters=1, **arguments)
+    assert sizes == [(10, 10), (2, 2), (1, 1)]
 
 
 @pytest.mark.parametrize(

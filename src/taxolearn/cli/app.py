@@ -13,6 +13,7 @@ import typer
 
 from taxolearn.cli.console import Interrupted
 from taxolearn.cli.convert import convert
+from taxolearn.cli.deferred import defer
 from taxolearn.cli.demo import demo
 from taxolearn.cli.evaluate import evaluate
 from taxolearn.cli.explain import explain
@@ -111,7 +112,8 @@ def _show_warning(message: Any, *_: Any, **__: Any) -> None:
 
 
 def prepare_process() -> None:
-    """Signals and warnings of a process that is nothing but the command line."""
+    """Imports, signals and warnings of a process that is nothing but the command line."""
+    defer("scipy.stats")
     warnings.showwarning = _show_warning
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _terminate)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _TOL = 1e-2
 _CHAPTERS_SHOWN = 3
+_WORDS_SHOWN = 3
+_INTERCEPT = "(intercept)"
 _TITLE_WIDTH = 60
 
 
@@ -152,11 +154,14 @@ def _answer(model: Model, sentence: str) -> None:
     """The path with titles, the runners-up, and the words that decided at each node."""
     found: Any = model.fitted.explain(sentence, k=4, runners_up=3)
     print(f"\n{sentence}")
-    if not any(value for word, value in found.words if word != "(intercept)"):
+    if not any(value for word, value in found.words if word != _INTERCEPT):
         print("  no word of this sentence is known to the model; its answer is a guess")
+    elif found.score < 0:
+        print("  no category accepts this sentence (the best score is below zero); the nearest one is")
     for depth, node in enumerate(found.nodes):
-        deciding = sorted(node.deciding_words or (), key=lambda term: -abs(term[1]))[:3]
-        words = ", ".join(f"{word} {value:+.2f}" for word, value in deciding)
+        deciding = [term for term in node.deciding_words or () if term[0] != _INTERCEPT]
+        strongest = sorted(deciding, key=lambda term: -abs(term[1]))[:_WORDS_SHOWN]
+        words = ", ".join(f"{word} {value:+.2f}" for word, value in strongest)
         because = f"   [{words}]" if words else ""
         print(f"  {'  ' * depth}└ {model.title(node.name)}{because}")
     print(f"  score {found.score:.2f}; next: ", end="")

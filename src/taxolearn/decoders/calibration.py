@@ -35,6 +35,10 @@ def fit_sigmoids(scores: Array, targets: npt.NDArray[np.bool_]) -> tuple[Array, 
 
 
 def _fit_one(scores: Array, positive: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    # in units of the largest score, so that scores of any size (a tiny C makes tiny ones) are fitted alike
+    unit = float(np.max(np.abs(scores), initial=0.0))
+    unit = unit if unit > 1e-200 else 1.0
+    scores = scores / unit
     n_positive = int(positive.sum())
     n_negative = len(scores) - n_positive
     target = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
@@ -57,7 +61,9 @@ def _fit_one(scores: Array, positive: npt.NDArray[np.bool_]) -> tuple[float, flo
             break
         value = trial
     # a falling sigmoid would turn the ranking round: where held-out rows say so, they say nothing
-    return (slope, offset) if slope > 0 else (0.0, float(np.log((n_positive + 1.0) / (n_negative + 1.0))))
+    return (
+        (slope / unit, offset) if slope > 0 else (0.0, float(np.log((n_positive + 1.0) / (n_negative + 1.0))))
+    )
 
 
 def _cross_entropy(logits: Array, target: Array) -> float:

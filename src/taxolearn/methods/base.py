@@ -33,7 +33,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: one weight vector and one intercept a class.
 
     Fitted attributes: `classes_`, `coef_`, `intercept_`, `certificate_`, `n_iter_`, `n_features_in_`,
-    `feature_names_in_`.
+    `feature_names_in_`, `data_` (number of rows and a fingerprint of what the model was fitted on).
 
     >>> from taxolearn import OneVsRestSVM
     >>> issubclass(OneVsRestSVM, TaxonomyClassifier)
@@ -48,6 +48,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     thresholds_: npt.NDArray[np.float64]
     label_form_: str
+    data_: dict[str, Any]
     _indicator: tuple[str, int, str, bool] | None
 
     def __sklearn_tags__(self) -> Any:

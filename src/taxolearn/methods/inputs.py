@@ -17,8 +17,6 @@ from taxolearn.problem import Matrix, check_matrix
 from taxolearn.problem.inputs import check_sparse_indices
 from taxolearn.structure.names import show
 
-_LARGEST = float(np.finfo(np.float64).max)
-
 
 class DataTypeError(DataError, TypeError):
     """X holds something that is not a number.
@@ -130,7 +128,11 @@ def check_positive(**parameters: Any) -> None:
     """
     for name, value in parameters.items():
         number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        if not (number and 0 < value < np.inf and value <= _LARGEST):
+        try:
+            allowed = number and 0.0 < float(value) < float("inf")
+        except OverflowError:  # a whole number beyond all floats
+            allowed = False
+        if not allowed:
             raise DataError(f"{name}={show(value)} is not allowed; give a positive number")
 
 

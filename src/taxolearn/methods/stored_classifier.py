@@ -66,6 +66,7 @@ def pack_classifier(estimator: TaxonomyClassifier) -> tuple[dict[str, Any], Arra
             "gap": certificate.gap,
         },
         "n_iter": int(estimator.n_iter_),
+        "data": estimator.data_,
         "feature_names": None if feature_names is None else [str(name) for name in feature_names],
         "taxonomy": None,
     }
@@ -99,6 +100,9 @@ def unpack_classifier(kind: type[TaxonomyClassifier], header: dict[str, Any], ar
     n_columns = n_classes if taxonomy is None else taxonomy.n_nodes
     estimator._indicator = _indicator(labels, n_columns)
     estimator.n_iter_ = entry(header, "n_iter", int)
+    estimator.data_ = entry(header, "data", dict)
+    entry(estimator.data_, "rows", int)
+    entry(estimator.data_, "fingerprint", str)
     feature_names = entry(header, "feature_names", list | None)
     if feature_names is not None:
         if len(feature_names) != weights.n_features or not all(type(name) is str for name in feature_names):

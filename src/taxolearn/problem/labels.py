@@ -198,8 +198,8 @@ def _holds_sets(y: list[Any], taxonomy: Taxonomy | None) -> bool:
     collections = [isinstance(entry, list | tuple | set | frozenset | np.ndarray) for entry in y]
     if not any(collections):
         return False
-    # a taxonomy may have tuples as names: then a list of such tuples is one name a row
-    return not (taxonomy is not None and all(isinstance(entry, tuple) and entry in taxonomy for entry in y))
+    # a taxonomy may have tuples as names: then such tuples, among other names or alone, are one name a row
+    return not (taxonomy is not None and all(entry in taxonomy for entry in y))
 
 
 def _recognise_table(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -70,6 +71,21 @@ class Problem:
         2
         """
         return len(self.classes)
+
+    def fingerprint(self) -> str:
+        """A hash of the rows, their labels and their weights: equal data give equal fingerprints.
+
+        >>> first, second = make_problem([[0.0], [1.0]], ["a", "b"]), make_problem([[0.0], [2.0]], ["a", "b"])
+        >>> first.fingerprint() == first.fingerprint(), first.fingerprint() == second.fingerprint()
+        (True, False)
+        """
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(repr((self.X.shape, str(self.X.dtype), self.classes)).encode())
+        rows = (self.X.data, self.X.indices, self.X.indptr) if sp.issparse(self.X) else (self.X,)
+        weights = (self.row_weight, self.positive_weight, self.negative_weight)
+        for array in (*rows, self.targets.indices, self.targets.indptr, *weights):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
     def subset(self, rows: npt.NDArray[np.intp]) -> Problem:
         """The same problem on some of its rows (the classes stay).

@@ -43,6 +43,7 @@ def choose_text_features(
     candidates: Iterable[TextFeatures] | None = None,
     held_out: float = 0.25,
     max_texts: int = 20_000,
+    max_characters: int = 5_000_000,
     random_state: Any = None,
 ) -> tuple[TextFeatures, list[dict[str, Any]]]:
     """Return the features with the best held-out score (not fitted), and a table of what was tried.
@@ -58,8 +59,8 @@ def choose_text_features(
         Settings to try, `default_candidates()` by default. Of equal scores the first one wins.
     held_out : float
         Share of the rows that scores are taken on.
-    max_texts : int
-        Of a larger corpus, this many rows picked at random take part.
+    max_texts, max_characters : int
+        Of a larger corpus, rows picked at random take part: at most so many, and at most so many characters.
     random_state : int, RandomState instance or None
         Decides the rows.
 
@@ -84,7 +85,10 @@ def choose_text_features(
     pick = _picker(labels, len(rows))
     candidates = default_candidates() if candidates is None else list(candidates)
     _check(candidates, held_out, max_texts)
-    train, valid = _split(len(rows), held_out, max_texts, random_state)
+    chosen = _sample(rows, max_texts, max_characters, random_state)
+    n_valid = min(max(round(held_out * len(chosen)), 1), len(chosen) - 1)
+    # Sorted, so that rows keep their order.
+    train, valid = sorted(chosen[n_valid:]), sorted(chosen[:n_valid])
     train_texts, valid_texts = ([rows[i] for i in part] for part in (train, valid))
     y_train, y_valid = pick(train), pick(valid)
 
@@ -129,13 +133,13 @@ def _check(candidates: list[TextFeatures], held_out: float, max_texts: int) -> N
         raise DataError(f"max_texts={max_texts} is not valid; use a whole number from 2 on")
 
 
-def _split(n_rows: int, held_out: float, max_texts: int, random_state: Any) -> tuple[list[int], list[int]]:
-    if n_rows < 2:
-        raise DataError(f"there are {n_rows} texts; a choice by held-out score needs at least 2")
-    order = check_random_state(random_state).permutation(n_rows)[:max_texts]
-    n_valid = min(max(round(held_out * len(order)), 1), len(order) - 1)
-    # Sorted, so that the rows keep their order and neighbours in memory.
-    return np.sort(order[n_valid:]).tolist(), np.sort(order[:n_valid]).tolist()
+def _sample(rows: list[str], max_texts: int, max_characters: int, random_state: Any) -> list[int]:
+    """Some rows in random order: as many as fit, and at least two."""
+    if len(rows) < 2:
+        raise DataError(f"there are {len(rows)} texts; a choice by held-out score needs at least 2")
+    order: list[int] = check_random_state(random_state).permutation(len(rows))[:max_texts].tolist()
+    sizes = np.cumsum([len(rows[row]) for row in order])
+    return order[: max(int(np.searchsorted(sizes, max_characters, side="right")), 2)]
 
 
 def _picker(labels: Any, n_rows: int) -> Callable[[list[int]], Any]:
