@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -162,9 +163,10 @@ def test_an_interruption_leaves_nothing(sent: int, code: int, text_model: str, t
     assert b"Traceback" not in errors
 
 
-def test_a_killed_fit_leaves_the_old_model(text_model: str, tmp_path: Path) -> None:
+def test_an_interrupted_fit_leaves_the_old_model(text_model: str, tmp_path: Path) -> None:
     rows = write_csv(tmp_path / "train.csv", pet_rows(4000))
-    folder = tmp_path / "model"
+    folder = Path(shutil.copytree(text_model, tmp_path / "model"))
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
     command = [*COMMAND, "fit", str(rows), "-o", str(folder), "--tol", "1e-12", "-C", "1000"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
@@ -172,5 +174,5 @@ def test_a_killed_fit_leaves_the_old_model(text_model: str, tmp_path: Path) -> N
         process.send_signal(signal.SIGINT)
         errors = process.stderr.read()
         assert process.wait(timeout=120) == 130
-    assert not folder.exists()
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert errors.splitlines()[-1] == b"taxolearn: interrupted; nothing was written"

@@ -19,7 +19,7 @@ def fit_sigmoids(scores: Array, targets: npt.NDArray[np.bool_]) -> tuple[Array, 
     >>> rng = np.random.default_rng(0)
     >>> s = rng.normal(size=(4000, 1))
     >>> a, b = fit_sigmoids(s, rng.random((4000, 1)) < 1 / (1 + np.exp(-(2 * s + 1))))
-    >>> abs(a[0] - 2) < 0.3, abs(b[0] - 1) < 0.2
+    >>> bool(abs(a[0] - 2) < 0.3), bool(abs(b[0] - 1) < 0.2)
     (True, True)
     """
     n_classes = scores.shape[1]

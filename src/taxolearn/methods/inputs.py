@@ -142,13 +142,11 @@ def check_seed(random_state: Any) -> int:
     >>> check_seed(-1)
     Traceback (most recent call last):
     ...
-    taxolearn.errors.DataError: random_state=-1 is not allowed; give None, a whole number from 0 to 2**32 -
-    1 or a RandomState
+    taxolearn.errors.DataError: random_state=-1 is not allowed; give None, a RandomState or 0 to 2**32 - 1
     """
     try:
         return int(check_random_state(random_state).randint(2**31 - 1))
     except Exception:  # noqa: BLE001  scikit-learn puts the value into its message, whatever its repr does
         raise DataError(
-            f"random_state={show(random_state)} is not allowed; "
-            "give None, a whole number from 0 to 2**32 - 1 or a RandomState"
+            f"random_state={show(random_state)} is not allowed; give None, a RandomState or 0 to 2**32 - 1"
         ) from None

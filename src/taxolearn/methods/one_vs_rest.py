@@ -63,9 +63,8 @@ class OneVsRest(TaxonomyClassifier):
             rows, y, self.taxonomy, sample_weight=sample_weight, class_weight=self.class_weight
         )
         seed = check_seed(self.random_state)
-        vars(self).pop(
-            "weights_", None
-        )  # a fit that fails from here on must not leave a mixture of two models
+        if hasattr(self, "weights_"):
+            del self.weights_  # a fit that fails from here on must not leave a mixture of two models
         self._remember_labels(problem, y)
         self.data_ = {"rows": problem.n_rows, "fingerprint": problem.fingerprint()}
         self._fit_on_held_out(problem, loss, seed)
