@@ -148,6 +148,7 @@ def blanked(raw):
         ("word/idf", lambda a: changed(a, 0, np.nan), "positive"),
         ("word/idf", lambda a: changed(a, -1, np.inf), "positive"),
         ("char/idf", lambda a: changed(a, 0, -1.0), "positive"),
+        ("char/idf", lambda a: changed(a, 0, 1e200), "positive"),
     ],
 )
 def test_content_that_is_odd(packed, name, change, message):

@@ -20,6 +20,7 @@ from taxolearn.text.settings import KINDS, check_settings, plain_settings, setti
 from taxolearn.text.vocabulary import Vocabulary
 
 Arrays = dict[str, npt.NDArray[Any]]
+_MAX_IDF = 100  # a logarithm of the number of texts is far below, and its square does not overflow
 
 
 def pack_blocks(
@@ -99,8 +100,8 @@ def _block(
     idf = _array(arrays, f"{place}/idf", (settings["dtype"],), 1)
     if len(idf) != len(grams):
         raise ModelError(f"stored {place}: there are {len(idf):,} weights for {len(grams):,} features")
-    if not np.isfinite(idf).all() or idf.min() <= 0:
-        raise ModelError(f"stored {place}: a weight is not a positive number")
+    if not np.all((idf > 0) & (idf < _MAX_IDF)):
+        raise ModelError(f"stored {place}: a weight is not a positive number below {_MAX_IDF}")
     return Block(Vocabulary(kind, atoms, NgramTable(grams)), idf, mean_length)
 
 
