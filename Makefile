@@ -24,7 +24,8 @@ demo: $(RUNTIME_STAMP)
 
 test: lint types
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels
-	$(BIN)/python -m pytest -n 2 --doctest-modules src tests
+	$(BIN)/python -m pytest -n 2 --doctest-modules src
+	$(BIN)/python -m pytest -n 2 tests
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -196,7 +196,7 @@ def test_junk_tables(columns):
             continue
 
 
-@pytest.mark.parametrize("value", NO_ITERABLE, ids=repr)
+@pytest.mark.parametrize("value", NO_ITERABLE, ids=lambda value: repr(value)[:12])
 def test_wrong_types(value):
     for build in (Taxonomy.from_edges, Taxonomy.from_paths, Taxonomy.from_parents, Taxonomy.from_networkx):
         with pytest.raises(TaxonomyError):

@@ -14,7 +14,7 @@ def _cache_folder() -> str:
     Numba does not notice a change in a function that a cached one calls from another file (numba #1833); a folder named
     after the hash of all sources cannot be stale.
     """
-    source = Path(__file__).parent.parent / "src" / "taxolearn"
+    source = Path(__file__).parent / "src" / "taxolearn"
     digest = hashlib.sha256()
     for file in sorted([*source.glob("kernels/*.py"), *source.glob("losses/*.py")]):
         digest.update(file.read_bytes())
