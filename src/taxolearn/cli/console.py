@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 import time
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 _SECONDS_BETWEEN_LINES = 5.0
-_BLOCK = re.compile(r"taxolearn: block (\d+)/(\d+), .*?(gap [^,]+),")
 
 
 class Interrupted(BaseException):
@@ -74,14 +72,6 @@ class Progress:
             of = "" if self.total is None else f"/{self.total:,}"
             print(f"{self.title} {done:,}{of} {note}".rstrip(), file=self.stream, flush=True)
 
-    def line(self, text: str) -> None:
-        """Print a line above the bar.
-
-        >>> Progress("reading").line("")
-        """
-        if text.strip():
-            print(text, file=self.stream if self._bar is None else self._bar.console.file, flush=True)
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -91,39 +81,18 @@ class Progress:
 
 @contextlib.contextmanager
 def solver_progress(title: str) -> Iterator[Progress]:
-    """Show the progress lines that an estimator with `verbose=1` writes to standard error as one bar.
+    """Show the blocks that an estimator finishes inside this context as steps of one bar.
 
-    >>> with solver_progress("learning"):
-    ...     print("taxolearn: block 1/2, 16 classes, gap 1.0e-02, 0.1 s, about 0 s left", file=sys.stderr)
+    >>> with solver_progress("learning") as progress:
+    ...     progress.update(1, 2)
     """
-    with Progress(title) as progress, contextlib.redirect_stderr(_SolverLines(progress)):
+    from taxolearn.engines import listening
+
+    with (
+        Progress(title) as progress,
+        listening(lambda done, total, gap: progress.update(done, total, f"gap {gap:.1e}")),
+    ):
         yield progress
-
-
-class _SolverLines:
-    """A stream that turns the solver's lines into steps of a bar and passes everything else on."""
-
-    encoding = "utf-8"
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._rest = ""
-
-    def write(self, text: str) -> int:
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            found = _BLOCK.match(line)
-            if found:
-                self._progress.update(int(found[1]), int(found[2]), found[3])
-            else:
-                self._progress.line(line)
-        return len(text)
-
-    def flush(self) -> None:
-        self._progress.stream.flush()
-
-    def isatty(self) -> bool:
-        return self._progress.stream.isatty()
 
 
 def table(columns: list[str], rows: list[list[str]], title: str | None = None) -> None:

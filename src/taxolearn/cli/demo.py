@@ -75,10 +75,8 @@ def _train(folder: Path, jobs: int) -> Model:
     say(f"{data.source}: {data.train.n_rows:,} texts to learn from, {data.test.n_rows:,} held out")
     say(data.taxonomy.to_text(max_depth=1, max_children=4))
     _compile()
-    estimator = taxolearn.OneVsRestSVM(
-        taxonomy=data.taxonomy, tol=_TOL, n_jobs=jobs, random_state=0, verbose=1
-    )
-    # Single words do as well here as longer n-grams, in half the time.
+    estimator = taxolearn.OneVsRestSVM(taxonomy=data.taxonomy, tol=_TOL, n_jobs=jobs, random_state=0)
+    # Single words did as well here as longer n-grams and are quicker to learn.
     features = TextFeatures(word_ngrams=(1, 1), sublinear_tf=True)
     fitted = taxolearn.TextClassifier(estimator, features, titles=data.titles)
     started = time.monotonic()

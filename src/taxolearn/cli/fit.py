@@ -66,7 +66,7 @@ def fit(
     source = open_source(rows, format)
     estimator = make_estimator(
         chosen, loss, C=C, tol=tol, n_jobs=jobs, max_seconds=max_seconds, probability=probability or None,
-        random_state=seed, verbose=1,
+        random_state=seed,
     )  # fmt: skip
     if source.format != "libsvm":
         estimator = _text_classifier(estimator, features, ngrams, seed)

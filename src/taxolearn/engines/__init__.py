@@ -1,5 +1,6 @@
 """Where blocks of work run."""
 
+from taxolearn.engines.listening import current_listener, listening
 from taxolearn.engines.threads import Outcome, ThreadEngine, worker_count
 
-__all__ = ["Outcome", "ThreadEngine", "worker_count"]
+__all__ = ["Outcome", "ThreadEngine", "current_listener", "listening", "worker_count"]

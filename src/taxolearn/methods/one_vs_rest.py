@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from taxolearn.certificates import certify_one_vs_rest
 from taxolearn.decoders import fit_sigmoids, tune_thresholds
+from taxolearn.engines import current_listener
 from taxolearn.errors import DataError
 from taxolearn.losses import MarginLoss, margin_loss
 from taxolearn.methods.base import TaxonomyClassifier
@@ -118,7 +120,7 @@ class OneVsRest(TaxonomyClassifier):
             n_jobs=self.n_jobs,
             max_seconds=self.max_seconds,
             seed=seed,
-            on_block=_report_block if verbose else None,
+            on_block=_block_reporter(bool(verbose)),
         )
 
     def _wants_probabilities(self) -> bool:
@@ -169,6 +171,14 @@ def hold_out(problem: Problem, share: float, seed: int) -> tuple[npt.NDArray[np.
             "or do without tuned thresholds and probabilities"
         )
     return np.flatnonzero(held), np.flatnonzero(~held)
+
+
+def _block_reporter(verbose: bool) -> Callable[[int, int, Progress], None] | None:
+    """Whoever hears of finished blocks: a listener, else lines on standard error when asked for."""
+    listener = current_listener()
+    if listener is not None:
+        return lambda done, total, progress: listener(done, total, progress.gap)
+    return _report_block if verbose else None
 
 
 def _report_block(done: int, total: int, progress: Progress) -> None:
