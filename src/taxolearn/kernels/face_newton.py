@@ -15,7 +15,7 @@ from taxolearn.kernels.loss_steps import conjugate_curvature, conjugate_slope, d
 from taxolearn.kernels.rows import row_add, row_dot
 
 EXACT_EPOCHS = 40.0  # an exact solve may cost as much as this many sweeps
-GRADIENT_EPOCHS = 10  # conjugate gradients may visit as many rows as this many sweeps
+GRADIENT_EPOCHS = 3  # conjugate gradients may visit as many rows as this many sweeps
 
 
 @kernel

@@ -95,7 +95,8 @@ class _Run:
     def blocks(self, n_workers: int) -> list[Block]:
         """Classes in groups: large enough to share reads of X, small enough for memory and for all workers."""
         fit = _BLOCK_BYTES // (17 * max(1, self.problem.n_rows))
-        share = -(-len(self.solved) // n_workers)
+        # classes differ much in work: several blocks a worker even that out
+        share = len(self.solved) if n_workers == 1 else max(4, -(-len(self.solved) // (6 * n_workers)))
         width = max(1, min(_BLOCK_CLASSES, fit, share))
         return [self.solved[start : start + width] for start in range(0, len(self.solved), width)]
 
