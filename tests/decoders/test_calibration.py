@@ -86,3 +86,14 @@ def test_rows_of_probabilities() -> None:
     rows = normalized(np.array([[0.2, 0.6], [0.0, 0.0], [1e-300, 1e-300]]))
     np.testing.assert_allclose(rows.sum(axis=1), 1.0)
     np.testing.assert_allclose(rows, [[0.25, 0.75], [0.5, 0.5], [0.5, 0.5]])
+
+
+def test_a_row_of_weight_two_counts_as_two_rows():
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(60, 2))
+    targets = rng.random((60, 2)) < sigmoid(2 * scores)
+    weight = rng.integers(1, 3, size=60)
+    weighted = fit_sigmoids(scores, targets, weight.astype(float))
+    repeated = fit_sigmoids(np.repeat(scores, weight, axis=0), np.repeat(targets, weight, axis=0))
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-6)
+    assert not np.allclose(weighted, fit_sigmoids(scores, targets), rtol=1e-3)

@@ -62,3 +62,13 @@ def test_above_without_rows() -> None:
     indptr, indices = above(np.zeros((0, 3)), np.zeros(3))
     assert indptr.tolist() == [0]
     assert len(indices) == 0
+
+
+def test_a_row_of_weight_two_counts_as_two_rows():
+    rng = np.random.default_rng(4)
+    scores = rng.normal(size=(40, 5))
+    targets = scores + rng.normal(size=(40, 5)) > 0.8
+    weight = rng.integers(1, 4, size=40)
+    weighted = tune_thresholds(scores, targets, row_weight=weight.astype(float))
+    repeated = tune_thresholds(np.repeat(scores, weight, axis=0), np.repeat(targets, weight, axis=0))
+    np.testing.assert_allclose(weighted, repeated)

@@ -10,11 +10,14 @@ Array = npt.NDArray[np.float64]
 _ENOUGH = 5  # held-out positives below which a class borrows the sigmoid of all classes
 
 
-def fit_sigmoids(scores: Array, targets: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+def fit_sigmoids(
+    scores: Array, targets: npt.NDArray[np.bool_], row_weight: Array | None = None
+) -> tuple[Array, Array]:
     """Slopes and offsets (a, b) of p = 1 / (1 + exp(-(a s + b))) for each class, from held-out rows.
 
     Platt's method with his smoothed targets, by Newton steps in the form of Lin, Lin and Weng 2007. A
     class with fewer than 5 held-out positives, or none missing, uses one sigmoid fitted to all such classes together.
+    A row of weight 2 counts as two rows.
 
     >>> rng = np.random.default_rng(0)
     >>> s = rng.normal(size=(4000, 1))
@@ -22,37 +25,41 @@ def fit_sigmoids(scores: Array, targets: npt.NDArray[np.bool_]) -> tuple[Array, 
     >>> bool(abs(a[0] - 2) < 0.3), bool(abs(b[0] - 1) < 0.2)
     (True, True)
     """
-    n_classes = scores.shape[1]
+    n, n_classes = scores.shape
+    weight = np.ones(n) if row_weight is None else row_weight
     positives = targets.sum(axis=0)
     own = (positives >= _ENOUGH) & (len(scores) - positives >= _ENOUGH)
     slopes, offsets = np.empty(n_classes), np.empty(n_classes)
     for c in np.flatnonzero(own):
-        slopes[c], offsets[c] = _fit_one(scores[:, c], targets[:, c])
+        slopes[c], offsets[c] = _fit_one(scores[:, c], targets[:, c], weight)
     if not own.all():
-        shared = _fit_one(scores[:, ~own].ravel(), targets[:, ~own].ravel())
+        shared = _fit_one(
+            scores[:, ~own].ravel(), targets[:, ~own].ravel(), np.repeat(weight, int((~own).sum()))
+        )
         slopes[~own], offsets[~own] = shared
     return slopes, offsets
 
 
-def _fit_one(scores: Array, positive: npt.NDArray[np.bool_]) -> tuple[float, float]:
+def _fit_one(scores: Array, positive: npt.NDArray[np.bool_], weight: Array) -> tuple[float, float]:
     # in units of the largest score, so that scores of any size (a tiny C makes tiny ones) are fitted alike
     unit = float(np.max(np.abs(scores), initial=0.0))
     unit = unit if unit > 1e-200 else 1.0
     scores = scores / unit
-    n_positive = int(positive.sum())
-    n_negative = len(scores) - n_positive
+    n_positive = float(weight @ positive)
+    n_negative = float(weight.sum()) - n_positive
     target = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
     slope, offset = 0.0, float(np.log((n_positive + 1.0) / (n_negative + 1.0)))
-    value = _cross_entropy(slope * scores + offset, target)
+    value = _cross_entropy(slope * scores + offset, target, weight)
     for _ in range(100):
         p = sigmoid(slope * scores + offset)
-        error, bend = p - target, p * (1.0 - p)
+        error, bend = weight * (p - target), weight * p * (1.0 - p)
         gradient = np.array([scores @ error, error.sum()])
         hessian = np.array([[(scores * scores) @ bend, scores @ bend], [scores @ bend, bend.sum()]])
         step = np.linalg.solve(hessian + 1e-12 * np.eye(2), gradient)
         length = 1.0
         while length > 1e-10:
-            trial = _cross_entropy((slope - length * step[0]) * scores + offset - length * step[1], target)
+            logits = (slope - length * step[0]) * scores + offset - length * step[1]
+            trial = _cross_entropy(logits, target, weight)
             if trial <= value - 1e-4 * length * (gradient @ step):
                 break
             length /= 2
@@ -66,8 +73,8 @@ def _fit_one(scores: Array, positive: npt.NDArray[np.bool_]) -> tuple[float, flo
     )
 
 
-def _cross_entropy(logits: Array, target: Array) -> float:
-    return float((np.logaddexp(0.0, logits) - target * logits).sum())
+def _cross_entropy(logits: Array, target: Array, weight: Array) -> float:
+    return float(weight @ (np.logaddexp(0.0, logits) - target * logits))
 
 
 def sigmoid(logits: Array) -> Array:

@@ -8,7 +8,9 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 
-def tune_thresholds(scores: Array, targets: npt.NDArray[np.bool_], fallback: float = 0.1) -> Array:
+def tune_thresholds(
+    scores: Array, targets: npt.NDArray[np.bool_], fallback: float = 0.1, row_weight: Array | None = None
+) -> Array:
     """The threshold of each class that maximises its F1 on held-out rows (SCutFBR.1 of Lewis et al. 2004).
 
     Where even the best F1 is below `fallback` the held-out rows say too little about the class: its
@@ -22,12 +24,12 @@ def tune_thresholds(scores: Array, targets: npt.NDArray[np.bool_], fallback: flo
     """
     n, n_classes = scores.shape
     thresholds = np.empty(n_classes)
-    counts = np.arange(1, n + 1)
+    weight = np.ones(n) if row_weight is None else row_weight
     for c in range(n_classes):
         order = np.argsort(-scores[:, c], kind="stable")
         ranked = scores[order, c]
-        hits = np.cumsum(targets[order, c])
-        f1 = 2.0 * hits / (counts + hits[-1])
+        hits = np.cumsum(weight[order] * targets[order, c])
+        f1 = 2.0 * hits / (np.cumsum(weight[order]) + hits[-1])
         # a cut is possible only between two different scores
         f1[:-1][ranked[:-1] == ranked[1:]] = -1.0
         best = int(np.argmax(f1))

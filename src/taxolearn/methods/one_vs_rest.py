@@ -138,9 +138,9 @@ class OneVsRest(TaxonomyClassifier):
         scores = trial.weights.scores(problem.X[held]).astype(np.float64)
         targets = problem.targets[held].toarray() > 0
         if tune:
-            self.thresholds_ = tune_thresholds(scores, targets)
+            self.thresholds_ = tune_thresholds(scores, targets, row_weight=problem.row_weight[held])
         if self._wants_probabilities():
-            self.calibration_ = fit_sigmoids(scores, targets)
+            self.calibration_ = fit_sigmoids(scores, targets, problem.row_weight[held])
 
 
 def hold_out(problem: Problem, share: float, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

@@ -128,7 +128,7 @@ class LinearWeights:
         >>> ids, scores
         (array([[1, 0]], dtype=int32), array([[5., 1.]]))
         """
-        if not isinstance(k, (int, np.integer)) or not 1 <= k <= self.n_classes:
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= self.n_classes:
             raise DataError(f"k must be between 1 and the number of classes, {self.n_classes}, not {k}")
         X = self._checked(X)
         ids = np.empty((X.shape[0], k), dtype=np.int32)
