@@ -47,16 +47,28 @@ def _import_zstd(path: PathLike) -> Any:
     )
 
 
+class _ZstdStream(io.RawIOBase):
+    """A stream of any of the Zstandard modules, read in pieces, whose own errors become OSError."""
+
+    def __init__(self, module: Any, raw: IO[bytes]) -> None:
+        self._errors = (OSError, EOFError, ValueError, getattr(module, "ZstdError", OSError))
+        pyarrow = module.__name__ == "pyarrow"
+        self._stream = module.CompressedInputStream(raw, "zstd") if pyarrow else module.open(raw, "rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            found = self._stream.read(len(buffer))
+        except self._errors as error:
+            raise OSError(str(error)) from error
+        buffer[: len(found)] = found
+        return len(found)
+
+
 def _read_zstd(path: PathLike, raw: IO[bytes]) -> IO[bytes]:
-    module = _import_zstd(path)
-    try:
-        if module.__name__ == "pyarrow":
-            with module.CompressedInputStream(raw, "zstd") as stream:
-                return io.BytesIO(stream.read())
-        with module.open(raw, "rb") as stream:
-            return io.BytesIO(stream.read())
-    except (OSError, EOFError, ValueError, getattr(module, "ZstdError", OSError)) as error:
-        raise _damaged(path, error) from error
+    return io.BufferedReader(_ZstdStream(_import_zstd(path), raw), buffer_size=1 << 20)
 
 
 def _damaged(path: PathLike, error: BaseException) -> FileFormatError:
