@@ -18,7 +18,7 @@ from taxolearn.certificates import Certificate
 from taxolearn.decoders import above
 from taxolearn.errors import DataError
 from taxolearn.methods.inputs import check_rows, names_array
-from taxolearn.models import LinearWeights
+from taxolearn.models import ClassWeights
 from taxolearn.problem import Problem, align_labels
 from taxolearn.problem.inputs import check_sample_weight
 from taxolearn.structure import Taxonomy
@@ -41,7 +41,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     taxonomy: Taxonomy | None
-    weights_: LinearWeights
+    weights_: ClassWeights
     classes_: npt.NDArray[Any]
     certificate_: Certificate
     n_iter_: int
@@ -77,14 +77,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Any:
-        """Weights, classes x features (one row for two classes, as in scikit-learn).
+        """Weights, classes x features (for two classes one row, half their difference: its sign decides).
 
         >>> from taxolearn import OneVsRestSVM
         >>> OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).coef_.shape
         (3, 1)
         """
         check_is_fitted(self)
-        return self.weights_.coef[1:] if self._binary else self.weights_.coef
+        coef = self.weights_.coef
+        return 0.5 * (coef[[1]] - coef[[0]]) if self._binary else coef
 
     @property
     def intercept_(self) -> npt.NDArray[np.float64]:
@@ -95,10 +96,11 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (3,)
         """
         check_is_fitted(self)
-        return self.weights_.intercept[1:] if self._binary else self.weights_.intercept
+        intercept = self.weights_.intercept
+        return 0.5 * (intercept[1:] - intercept[:1]) if self._binary else intercept
 
     def decision_function(self, X: Any) -> npt.NDArray[Any]:
-        """Scores, rows x classes in the order of `classes_`; one score a row for two classes.
+        """Scores, rows x classes in the order of `classes_`; for two classes one score a row, half their difference.
 
         >>> from taxolearn import OneVsRestSVM
         >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).decision_function([[2.0]]) > 0
@@ -106,7 +108,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         rows = self._rows(X)
         scores = self.weights_.scores(rows)
-        return scores[:, 1] if self._binary else scores
+        return 0.5 * (scores[:, 1] - scores[:, 0]) if self._binary else scores
 
     def predict(self, X: Any) -> Any:
         """The best class of each row, or its set of classes, in the form in which y was given to `fit`.

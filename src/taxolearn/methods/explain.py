@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from taxolearn.errors import DataError, LabelError
 from taxolearn.methods.explanation import INTERCEPT, Contributions, Explanation, NodeExplanation
-from taxolearn.models import LinearWeights
+from taxolearn.models import ClassWeights
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 
@@ -206,7 +206,7 @@ def _explain_node(
 class _Sums:
     """Scores of classes on one row as sums over its entries, or over its words."""
 
-    def __init__(self, weights: LinearWeights, row: ExplainedRow) -> None:
+    def __init__(self, weights: ClassWeights, row: ExplainedRow) -> None:
         self._weights = weights
         self._row = row
 
@@ -229,13 +229,7 @@ class _Sums:
 
     def _of(self, number: int, rival: int | None) -> tuple[Floats, float]:
         """Weights of the row's entries and intercept of a class, or by how much they exceed a rival's."""
-        coef = self._weights.coef
-        if self._weights.is_sparse:
-            # one class as a whole: SciPy is slow to pick columns of a sparse row
-            dense = coef[[number]].toarray()[0]
-        else:
-            dense = coef[number]
-        chosen = dense[self._row.columns].astype(np.float64)
+        chosen = self._weights.entries(number, self._row.columns)
         intercept = float(self._weights.intercept[number])
         if rival is None:
             return chosen, intercept

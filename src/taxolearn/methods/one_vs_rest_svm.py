@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.utils.metaestimators import available_if
-
-from taxolearn.decoders import normalized, sigmoid
-from taxolearn.errors import DataError
+from taxolearn.methods.calibrated import CalibratedProbabilities
 from taxolearn.methods.one_vs_rest import OneVsRest
 from taxolearn.structure import Taxonomy
 
 
-def _has_probabilities(estimator: Any) -> bool:
-    if not estimator.probability:
-        raise AttributeError("predict_proba needs probability=True when the model is made and fitted")
-    return True
-
-
-class OneVsRestSVM(OneVsRest):
+class OneVsRestSVM(CalibratedProbabilities, OneVsRest):
     """One-vs-rest linear SVM with hinge or squared hinge loss, the tie being A = I (classes know nothing
     of each other).
 
@@ -91,27 +80,3 @@ class OneVsRestSVM(OneVsRest):
         self.random_state = random_state
         self.verbose = verbose
         self.max_seconds = max_seconds
-
-    def _wants_probabilities(self) -> bool:
-        return bool(self.probability)
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Calibrated probability of each class, rows x classes; needs `probability=True`.
-
-        A sigmoid of each class's score, fitted on held-out rows (Platt with smoothed targets; classes with fewer than 5
-        held-out rows share one). One label a row: scaled to sum to one. Several: each class on its own.
-
-        >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]] * 5, ["a", "a", "b", "b"] * 5
-        >>> OneVsRestSVM(probability=True, random_state=0).fit(X, y).predict_proba([[3.0]]).argmax()
-        np.int64(1)
-        """
-        rows = self._rows(X)
-        scores = self.weights_.scores(rows).astype(np.float64)
-        if self.calibration_ is None:
-            raise DataError(
-                "this model was fitted with probability=False; fit it again with probability=True"
-            )
-        slopes, offsets = self.calibration_
-        probabilities = sigmoid(slopes * scores + offsets)
-        return probabilities if self._multilabel else normalized(probabilities)

@@ -108,13 +108,13 @@ def unpack_classifier(kind: type[TaxonomyClassifier], header: dict[str, Any], ar
         if len(feature_names) != weights.n_features or not all(type(name) is str for name in feature_names):
             raise ModelError(f"the feature names are not {weights.n_features} strings, one a feature")
         estimator.feature_names_in_ = np.array(feature_names, dtype=object)
-    estimator.thresholds_ = _per_class(arrays, "thresholds", n_classes)
+    estimator.thresholds_ = _numbers(arrays, "thresholds", n_classes)
     estimator.certificate_ = _certificate(entry(header, "certificate", dict), arrays, n_classes)
     estimator.calibration_ = None
     if "calibration/slopes" in arrays or "calibration/offsets" in arrays:
         estimator.calibration_ = (
-            _per_class(arrays, "calibration/slopes", n_classes),
-            _per_class(arrays, "calibration/offsets", n_classes),
+            _numbers(arrays, "calibration/slopes", n_classes),
+            _numbers(arrays, "calibration/offsets", n_classes),
         )
     return estimator
 
@@ -197,9 +197,12 @@ def _certificate(stored: dict[str, Any], arrays: Arrays, n_classes: int) -> Cert
     status = entry(stored, "status", str)
     if status not in {known.value for known in Status}:
         raise ModelError(f"the status {status[:40]!r} is not known")
+    n_parts = len(arrays.get("certificate/primal", ()))
+    if n_parts not in (1, n_classes):
+        raise ModelError(f"the certificate has {n_parts} parts; it should have one, or one a class")
     certificate = Certificate(
-        _per_class(arrays, "certificate/primal", n_classes),
-        _per_class(arrays, "certificate/dual", n_classes),
+        _numbers(arrays, "certificate/primal", n_parts),
+        _numbers(arrays, "certificate/dual", n_parts),
         Status(status),
     )
     for name in ("primal", "dual", "gap"):
@@ -209,10 +212,10 @@ def _certificate(stored: dict[str, Any], arrays: Arrays, n_classes: int) -> Cert
     return certificate
 
 
-def _per_class(arrays: Arrays, name: str, n_classes: int) -> npt.NDArray[np.float64]:
+def _numbers(arrays: Arrays, name: str, count: int) -> npt.NDArray[np.float64]:
     if name not in arrays:
         raise ModelError(f"the array {name!r} is missing")
     array = arrays[name]
-    if array.shape != (n_classes,) or array.dtype != np.float64 or not np.isfinite(array).all():
-        raise ModelError(f"the array {name!r} should hold {n_classes} float64 numbers, one a class")
+    if array.shape != (count,) or array.dtype != np.float64 or not np.isfinite(array).all():
+        raise ModelError(f"the array {name!r} should hold {count} float64 numbers")
     return array

@@ -17,7 +17,7 @@ from taxolearn.certificates import Certificate
 from taxolearn.errors import DataError
 from taxolearn.methods.base import TaxonomyClassifier
 from taxolearn.methods.text_choice import choose_features
-from taxolearn.models import LinearWeights
+from taxolearn.models import ClassWeights, LinearWeights
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 from taxolearn.text import TextFeatures
@@ -286,8 +286,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _compact(weights: LinearWeights) -> LinearWeights:
+def _compact(weights: ClassWeights) -> ClassWeights:
     """The same weights without zeros, of which text models have many; what is in memory is what is saved."""
+    if not isinstance(weights, LinearWeights):
+        return weights  # vectors of inner nodes are full
     weights = weights.sparsified(_SPARSE_SHARE)
     if weights.is_sparse and not weights.coef.data.all():
         coef = weights.coef.copy()

@@ -9,6 +9,8 @@ from scipy import sparse
 
 from taxolearn.errors import ModelError, TaxolearnError
 from taxolearn.models.names import decode_names, encode_names
+from taxolearn.models.node_weights import NodeWeights
+from taxolearn.models.scoring import ClassWeights
 from taxolearn.models.weights import LinearWeights
 from taxolearn.structure import Taxonomy
 
@@ -50,30 +52,34 @@ def unpack_taxonomy(header: Any, arrays: Arrays, prefix: str = "taxonomy") -> Ta
         raise ModelError(f"stored {prefix}: {error}") from None
 
 
-def pack_weights(weights: LinearWeights, prefix: str = "weights") -> tuple[dict[str, Any], Arrays]:
-    """Return the header entry and the arrays (named `prefix`/...) of class weights.
+def pack_weights(weights: ClassWeights, prefix: str = "weights") -> tuple[dict[str, Any], Arrays]:
+    """Return the header entry and the arrays (named `prefix`/...) of class or node weights.
 
     >>> header, arrays = pack_weights(LinearWeights(np.eye(2), np.zeros(2)))
     >>> header, sorted(arrays)
     ({'storage': 'dense', 'n_classes': 2, 'n_features': 2}, ['weights/coef', 'weights/intercept'])
     """
-    coef = weights.coef
-    _check_finite(coef.data if weights.is_sparse else coef, prefix)
     _check_finite(weights.intercept, prefix)
-    storage = "csr" if weights.is_sparse else "dense"
-    header = {"storage": storage, "n_classes": weights.n_classes, "n_features": weights.n_features}
+    header: dict[str, Any] = {"n_classes": weights.n_classes, "n_features": weights.n_features}
     arrays = {f"{prefix}/intercept": weights.intercept}
-    if weights.is_sparse:
-        if not coef.has_canonical_format:
-            coef = coef.copy()
-            coef.sum_duplicates()
-        arrays |= {f"{prefix}/{part}": getattr(coef, part) for part in ("data", "indices", "indptr")}
+    if isinstance(weights, NodeWeights):
+        header["n_nodes"] = weights.n_nodes
+        paths = _canonical(weights.paths)
+        arrays |= {f"{prefix}/paths/{part}": getattr(paths, part) for part in ("indices", "indptr")}
+        storage, values = "nodes-", weights.nodes
     else:
-        arrays[f"{prefix}/coef"] = coef
-    return header, arrays
+        storage, values = "", weights.coef
+    if weights.is_sparse:
+        values = _canonical(values)
+        _check_finite(values.data, prefix)
+        arrays |= {f"{prefix}/{part}": getattr(values, part) for part in ("data", "indices", "indptr")}
+    else:
+        _check_finite(values, prefix)
+        arrays[f"{prefix}/coef"] = values
+    return {"storage": storage + ("csr" if weights.is_sparse else "dense"), **header}, arrays
 
 
-def unpack_weights(header: Any, arrays: Arrays, prefix: str = "weights") -> LinearWeights:
+def unpack_weights(header: Any, arrays: Arrays, prefix: str = "weights") -> ClassWeights:
     """Undo `pack_weights` without a copy; sizes, index ranges and finiteness are checked.
 
     >>> weights = unpack_weights(*pack_weights(LinearWeights(np.eye(2), np.zeros(2)).sparsified(0.5)))
@@ -86,25 +92,50 @@ def unpack_weights(header: Any, arrays: Arrays, prefix: str = "weights") -> Line
     if intercept.size != n_classes or not 0 <= n_features <= _MAX_FEATURES:
         raise ModelError(f"stored {prefix}: the number of classes or features does not fit")
     _check_finite(intercept, prefix)
-    if storage == "dense":
-        coef = _array(arrays, f"{prefix}/coef", (np.float32, np.float64), 2)
-        if coef.shape != (n_classes, n_features):
-            raise ModelError(f"stored {prefix}: the shape is {coef.shape}, not {(n_classes, n_features)}")
-        _check_finite(coef, prefix)
-        return LinearWeights(coef, intercept)
-    if storage != "csr":
+    if storage not in ("dense", "csr", "nodes-dense", "nodes-csr"):
         raise ModelError(f"stored {prefix}: the storage {storage[:40]!r} is unknown")
+    if not storage.startswith("nodes-"):
+        return LinearWeights(_matrix(storage, arrays, prefix, (n_classes, n_features)), intercept)
+    n_nodes = _entry(header, "n_nodes", int, prefix)
+    if n_nodes < 0:
+        raise ModelError(f"stored {prefix}: the number of nodes does not fit")
+    indices, indptr = _pattern(arrays, f"{prefix}/paths", (n_classes, n_nodes))
+    paths = sparse.csr_array((np.ones(indices.size), indices, indptr), shape=(n_classes, n_nodes))
+    dense = storage == "nodes-dense"
+    shape = (n_features, n_nodes) if dense else (n_nodes, n_features)
+    return NodeWeights(_matrix(storage.removeprefix("nodes-"), arrays, prefix, shape), paths, intercept)
+
+
+def _canonical(matrix: sparse.csr_array) -> sparse.csr_array:
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _matrix(storage: str, arrays: Arrays, prefix: str, shape: tuple[int, int]) -> Any:
+    if storage == "dense":
+        values = _array(arrays, f"{prefix}/coef", (np.float32, np.float64), 2)
+        if values.shape != shape:
+            raise ModelError(f"stored {prefix}: the shape is {values.shape}, not {shape}")
+        _check_finite(values, prefix)
+        return values
     data = _array(arrays, f"{prefix}/data", (np.float32, np.float64), 1)
-    indices = _array(arrays, f"{prefix}/indices", (np.int32, np.int64), 1)
-    indptr = _array(arrays, f"{prefix}/indptr", (np.int32, np.int64), 1)
-    # These keep SciPy's compiled loops inside their memory, so they are never left out.
-    _check_indptr(indptr, n_classes, indices.size, prefix)
-    _check_range(indices, n_features, prefix)
-    _check_sorted(indices, indptr, prefix)
+    indices, indptr = _pattern(arrays, prefix, shape)
     if data.size != indices.size:
         raise ModelError(f"stored {prefix}: there are {indices.size:,} indices for {data.size:,} values")
     _check_finite(data, prefix)
-    return LinearWeights(sparse.csr_array((data, indices, indptr), shape=(n_classes, n_features)), intercept)
+    return sparse.csr_array((data, indices, indptr), shape=shape)
+
+
+def _pattern(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> tuple[Any, Any]:
+    """Columns and row pointers of a CSR; these checks keep SciPy's compiled loops inside their memory."""
+    indices = _array(arrays, f"{prefix}/indices", (np.int32, np.int64), 1)
+    indptr = _array(arrays, f"{prefix}/indptr", (np.int32, np.int64), 1)
+    _check_indptr(indptr, shape[0], indices.size, prefix)
+    _check_range(indices, shape[1], prefix)
+    _check_sorted(indices, indptr, prefix)
+    return indices, indptr
 
 
 def _entry(header: Any, key: str, kind: type, what: str) -> Any:

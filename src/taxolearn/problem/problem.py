@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +72,18 @@ class Problem:
         """
         return len(self.classes)
 
+    @property
+    def class_nodes(self) -> npt.NDArray[np.int32]:
+        """The taxonomy's node of every class; without a taxonomy, the classes themselves.
+
+        >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+        >>> make_problem([[0.0], [1.0]], ["Cat", "Dog"], tree).class_nodes
+        array([1, 2], dtype=int32)
+        """
+        if self.taxonomy is None:
+            return np.arange(self.n_classes, dtype=np.int32)
+        return np.asarray(self.taxonomy.ids_of(self.classes), dtype=np.int32)
+
     def fingerprint(self) -> str:
         """A hash of the rows, their labels and their weights: equal data give equal fingerprints.
 
@@ -115,13 +127,15 @@ def make_problem(
     *,
     sample_weight: Any = None,
     class_weight: Any = None,
+    empty_classes: Literal["drop", "keep"] = "drop",
 ) -> Problem:
     """Check everything a user hands to `fit` and put it into one form.
 
     The classes are the labels seen in y: all columns of an indicator without a taxonomy, otherwise the labels with
     at least one row, in the taxonomy's order or sorted. `class_weight` follows LIBLINEAR: with two classes of one
     label a row each row weighs as its class; with more, the weight of class l applies to the rows of l in the problem l
-    against the rest, while the rest weighs 1.
+    against the rest, while the rest weighs 1. `empty_classes="keep"` makes every leaf of the taxonomy a class, those
+    without rows too: for methods in which the taxonomy gives them weights.
 
     >>> make_problem([[0.0], [1.0]], ["a"])
     Traceback (most recent call last):
@@ -155,7 +169,9 @@ def make_problem(
             f"only 1 class, {show(labels.names[kept[0]])}" if len(kept) else "no class with a weighted row"
         )
         raise LabelError(f"y has {found}; a classifier needs at least two classes")
-    if taxonomy is not None:
+    if taxonomy is not None and empty_classes == "keep":
+        kept = np.union1d(kept, taxonomy.leaf_ids)
+    elif taxonomy is not None:
         _warn_of_empty_leaves(taxonomy, counts)
 
     classes = tuple(labels.names[i] for i in kept)

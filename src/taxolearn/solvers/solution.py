@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 
-from taxolearn.models import LinearWeights
+from taxolearn.models import ClassWeights
 
 
 class Status(StrEnum):
@@ -50,7 +50,8 @@ class Progress(NamedTuple):
 class Solution:
     """Weights, dual, status and history of one solve.
 
-    `dual` is classes x rows: d_il >= 0, the weight of row i in class l being d_il y_il x_i.
+    `dual` is classes x rows for losses of one class at a time: d_il >= 0, the weight of row i in class l being
+    d_il y_il x_i. Losses of all classes together say in their own solver what it is.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
@@ -60,7 +61,7 @@ class Solution:
     <Status.CONVERGED: 'converged'>
     """
 
-    weights: LinearWeights
+    weights: ClassWeights
     dual: sp.csr_array
     status: Status
     n_iter: int

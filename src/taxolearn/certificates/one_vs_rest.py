@@ -1,78 +1,19 @@
-"""Certificates: primal, dual and gap recomputed from the definition, in float64.
-
-Nothing here is shared with the solvers or their kernels: a certificate takes the problem, the weights and the
-dual, and evaluates both objectives as they are written down. Any feasible dual bounds the optimum from
-below and any weights bound it from above, so the gap is a proof that does not depend on how the two were found.
-"""
+"""The certificate of one-vs-rest classification with independent classes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from taxolearn.certificates.base import Certificate
 from taxolearn.losses import MarginLoss
 from taxolearn.problem import Problem
-from taxolearn.solvers.solution import Solution, Status
+from taxolearn.solvers.solution import Solution
 
 _BLOCK_BYTES = 4 * 2**20  # of scores or of weights at a time: stays in cache
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Upper and lower bound on the optimum, and their relative gap (primal - dual) / primal.
-
-    >>> certificate = Certificate(np.array([2.0, 3.0]), np.array([1.9, 3.0]), Status.CONVERGED)
-    >>> certificate.primal, certificate.dual, round(certificate.gap, 6)
-    (5.0, 4.9, 0.02)
-    >>> certificate
-    Certificate(primal=5, dual=4.9, gap=2.0e-02, converged)
-    """
-
-    class_primal: npt.NDArray[np.float64]
-    class_dual: npt.NDArray[np.float64]
-    status: Status
-
-    @property
-    def primal(self) -> float:
-        """Objective of the weights: an upper bound on the optimum.
-
-        >>> Certificate(np.array([2.0]), np.array([1.0]), Status.CONVERGED).primal
-        2.0
-        """
-        return float(self.class_primal.sum())
-
-    @property
-    def dual(self) -> float:
-        """Objective of the dual: a lower bound on the optimum.
-
-        >>> Certificate(np.array([2.0]), np.array([1.0]), Status.CONVERGED).dual
-        1.0
-        """
-        return float(self.class_dual.sum())
-
-    @property
-    def gap(self) -> float:
-        """Relative gap, (primal - dual) / primal.
-
-        >>> Certificate(np.array([2.0]), np.array([1.0]), Status.CONVERGED).gap
-        0.5
-        """
-        return (self.primal - self.dual) / self.primal if self.primal > 0 else 0.0
-
-    def holds(self, tol: float) -> bool:
-        """Whether the gap is at most tol.
-
-        >>> Certificate(np.array([2.0]), np.array([1.999]), Status.CONVERGED).holds(1e-3)
-        True
-        """
-        return self.gap <= tol
-
-    def __repr__(self) -> str:
-        return f"Certificate(primal={self.primal:.9g}, dual={self.dual:.9g}, gap={self.gap:.1e}, {self.status.value})"
 
 
 def certify_one_vs_rest(

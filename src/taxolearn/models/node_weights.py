@@ -1,0 +1,135 @@
+"""Weights kept at the nodes of a taxonomy: a class scores the sum along its path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from taxolearn.errors import DataError
+from taxolearn.models.products import row_product
+from taxolearn.models.scoring import FLOATS, ClassWeights
+from taxolearn.models.weights import read_only
+
+
+@dataclass(frozen=True, eq=False)
+class NodeWeights(ClassWeights):
+    """One vector a node: class k scores sum over n in path(k) of nodes_n . x, plus intercept[k].
+
+    `nodes` is a C-contiguous array FEATURES x nodes, or a `scipy.sparse.csr_array` NODES x features, float32 or
+    float64; `paths` is classes x nodes, a CSR of ones. None of them is copied; all are seen as read-only.
+
+    >>> paths = sparse.csr_array(np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]))
+    >>> weights = NodeWeights(np.array([[1.0, 2.0, 3.0]]), paths, np.zeros(2))
+    >>> weights.scores(np.array([[2.0]])), weights.coef.tolist()
+    (array([[6., 8.]]), [[3.0], [4.0]])
+    >>> weights
+    NodeWeights(dense float64, 3 nodes, 2 classes, 1 features)
+    """
+
+    nodes: Any
+    paths: sparse.csr_array
+    intercept: np.ndarray[Any, np.dtype[np.float64]]
+
+    def __post_init__(self) -> None:
+        nodes, paths, intercept = self.nodes, self.paths, np.asarray(self.intercept)
+        if not isinstance(nodes, (np.ndarray, sparse.csr_array)) or nodes.ndim != 2:
+            raise DataError("nodes must be a 2-D NumPy array or a scipy.sparse.csr_array")
+        if nodes.dtype not in FLOATS:
+            raise DataError(f"nodes must be float32 or float64, not {nodes.dtype}")
+        if not isinstance(paths, sparse.csr_array) or paths.shape != (len(intercept), self.n_nodes):
+            raise DataError(f"paths must be a csr_array of {len(intercept)} classes by {self.n_nodes} nodes")
+        if isinstance(nodes, np.ndarray):
+            nodes = read_only(np.ascontiguousarray(nodes))
+        object.__setattr__(self, "nodes", nodes)
+        object.__setattr__(self, "paths", paths.astype(nodes.dtype, copy=False))
+        object.__setattr__(self, "intercept", read_only(intercept.astype(np.float64, copy=False)))
+
+    def __repr__(self) -> str:
+        kind = f"sparse {self.nodes.nnz} entries" if self.is_sparse else "dense"
+        sizes = f"{self.n_nodes} nodes, {self.n_classes} classes, {self.n_features} features"
+        return f"NodeWeights({kind} {self.dtype}, {sizes})"
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the node vectors are stored sparse.
+
+        >>> NodeWeights(sparse.csr_array((2, 5)), sparse.csr_array(np.eye(2)), np.zeros(2)).is_sparse
+        True
+        """
+        return not isinstance(self.nodes, np.ndarray)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes.
+
+        >>> NodeWeights(np.zeros((5, 2)), sparse.csr_array(np.eye(2)), np.zeros(2)).n_nodes
+        2
+        """
+        return int(self.nodes.shape[0 if self.is_sparse else 1])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features a row must have.
+
+        >>> NodeWeights(np.zeros((5, 2)), sparse.csr_array(np.eye(2)), np.zeros(2)).n_features
+        5
+        """
+        return int(self.nodes.shape[1 if self.is_sparse else 0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the node vectors and of all scores.
+
+        >>> NodeWeights(np.zeros((5, 2)), sparse.csr_array(np.eye(2)), np.zeros(2)).dtype
+        dtype('float64')
+        """
+        dtype: np.dtype[Any] = self.nodes.dtype
+        return dtype
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all arrays.
+
+        >>> NodeWeights(np.zeros((5, 2)), sparse.csr_array(np.eye(2)), np.zeros(2)).n_bytes
+        132
+        """
+        stored = [self.paths, self.nodes] if self.is_sparse else [self.paths]
+        parts = [part for matrix in stored for part in (matrix.data, matrix.indices, matrix.indptr)]
+        parts += [self.intercept] if self.is_sparse else [self.intercept, self.nodes]
+        return int(sum(part.nbytes for part in parts))
+
+    @property
+    def coef(self) -> Any:
+        """Weights of the classes, classes x features, added up anew at every call.
+
+        >>> NodeWeights(np.ones((3, 2)), sparse.csr_array([[1.0, 1.0]]), np.zeros(1)).coef
+        array([[2., 2., 2.]])
+        """
+        if self.is_sparse:
+            return sparse.csr_array(self.paths @ self.nodes)
+        return np.ascontiguousarray(self.paths @ self.nodes.T)
+
+    def entries(self, number: int, columns: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The weights of one class at some features, in float64.
+
+        >>> NodeWeights(np.eye(2), sparse.csr_array([[1.0, 1.0]]), np.zeros(1)).entries(0, [1])
+        array([1.])
+        """
+        path = self.paths.indices[self.paths.indptr[number] : self.paths.indptr[number + 1]]
+        columns = np.asarray(columns)
+        if self.is_sparse:
+            row = np.asarray(self.nodes[path].sum(axis=0, dtype=np.float64)).ravel()
+            found: np.ndarray[Any, Any] = row[columns]
+        else:
+            found = self.nodes[columns[:, None], path].sum(axis=1, dtype=np.float64)
+        return found
+
+    def _product(self, X: Any) -> Callable[[Any], np.ndarray[Any, Any]]:
+        if self.is_sparse:
+            product = row_product(self.nodes, X)
+            return lambda block: (self.paths @ product(block).T).T
+        return lambda block: (self.paths @ (block @ self.nodes).T).T

@@ -1,0 +1,165 @@
+"""What all kinds of class weights can do: score rows in blocks, and keep the best classes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from taxolearn.errors import DataError
+
+_BLOCK_BYTES = 64 * 2**20
+FLOATS = (np.float32, np.float64)
+
+
+class ClassWeights:
+    """Base of the weights: needs `n_classes`, `n_features`, `dtype`, `intercept` and `_product`.
+
+    >>> from taxolearn.models import LinearWeights, NodeWeights
+    >>> issubclass(LinearWeights, ClassWeights), issubclass(NodeWeights, ClassWeights)
+    (True, True)
+    """
+
+    if TYPE_CHECKING:
+        coef: Any  # weights of the classes, classes x features, dense or a csr_array
+        intercept: np.ndarray[Any, np.dtype[np.float64]]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes.
+
+        >>> from taxolearn.models import LinearWeights
+        >>> LinearWeights(np.zeros((2, 5)), np.zeros(2)).n_classes
+        2
+        """
+        return int(self.intercept.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features a row must have.
+
+        >>> from taxolearn.models import LinearWeights
+        >>> LinearWeights(np.zeros((2, 5)), np.zeros(2)).n_features
+        5
+        """
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the weights and of all scores.
+
+        >>> from taxolearn.models import LinearWeights
+        >>> LinearWeights(np.zeros((2, 5), dtype=np.float32), np.zeros(2)).dtype
+        dtype('float32')
+        """
+        raise NotImplementedError
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the weights are stored sparse.
+
+        >>> from taxolearn.models import LinearWeights
+        >>> LinearWeights(np.zeros((2, 5)), np.zeros(2)).is_sparse
+        False
+        """
+        raise NotImplementedError
+
+    def entries(self, number: int, columns: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The weights of one class at some features, in float64.
+
+        >>> from taxolearn.models import LinearWeights
+        >>> LinearWeights(np.array([[1.0, 2.0, 3.0]]), np.zeros(1)).entries(0, [2, 0])
+        array([3., 1.])
+        """
+        raise NotImplementedError
+
+    def _product(self, X: Any) -> Callable[[Any], np.ndarray[Any, Any]]:
+        """The function that maps a block of rows of X to their scores without the intercept."""
+        raise NotImplementedError
+
+    def scores(self, X: Any, rows: Any = None) -> np.ndarray[Any, Any]:
+        """Return the dense scores of all rows of X, or of those picked by a slice or an index array.
+
+        >>> from taxolearn.models import LinearWeights
+        >>> LinearWeights(np.eye(2), np.zeros(2)).scores(np.array([[1.0, 2.0], [3.0, 4.0]]), rows=[1])
+        array([[3., 4.]])
+        """
+        X = self._checked(X)
+        if rows is not None:
+            X = X[rows]
+        return self._finished(self._product(X), X)
+
+    def score_blocks(
+        self, X: Any, *, max_bytes: int = _BLOCK_BYTES
+    ) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
+        """Yield (slice of rows, dense scores of these rows), in blocks of at most `max_bytes`, or one row.
+
+        >>> from taxolearn.models import LinearWeights
+        >>> weights = LinearWeights(np.eye(2), np.zeros(2))
+        >>> [(rows, block.shape) for rows, block in weights.score_blocks(np.zeros((3, 2)), max_bytes=32)]
+        [(slice(0, 2, None), (2, 2)), (slice(2, 3, None), (1, 2))]
+        """
+        return self._score_blocks(self._checked(X), max_bytes)
+
+    def top_k(self, X: Any, k: int) -> tuple[np.ndarray[Any, np.dtype[np.int32]], np.ndarray[Any, Any]]:
+        """Return the k best classes of each row, best first, and their scores; equals go to the smaller id.
+
+        >>> from taxolearn.models import LinearWeights
+        >>> ids, scores = LinearWeights(np.eye(3), np.zeros(3)).top_k(np.array([[1.0, 5.0, 1.0]]), 2)
+        >>> ids, scores
+        (array([[1, 0]], dtype=int32), array([[5., 1.]]))
+        """
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= self.n_classes:
+            raise DataError(f"k must be between 1 and the number of classes, {self.n_classes}, not {k}")
+        X = self._checked(X)
+        ids = np.empty((X.shape[0], k), dtype=np.int32)
+        best = np.empty((X.shape[0], k), dtype=self.dtype)
+        for rows, block in self._score_blocks(X, _BLOCK_BYTES):
+            ids[rows] = _best_columns(block, k)
+            best[rows] = np.take_along_axis(block, ids[rows], axis=1)
+        return ids, best
+
+    def _score_blocks(self, X: Any, max_bytes: int) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
+        product = self._product(X)
+        step = max(1, max_bytes // max(1, self.n_classes * self.dtype.itemsize))
+        for first in range(0, X.shape[0], step):
+            rows = slice(first, min(first + step, X.shape[0]))
+            yield rows, self._finished(product, X[rows])
+
+    def _finished(self, product: Any, block: Any) -> np.ndarray[Any, Any]:
+        # The weights set the precision: casting rows is cheap, casting all the weights is not.
+        scores = np.ascontiguousarray(product(block.astype(self.dtype, copy=False)))
+        scores += self.intercept
+        return scores
+
+    def _checked(self, X: Any) -> Any:
+        if sparse.issparse(X):
+            if X.format != "csr":
+                raise DataError(f"X must be a dense array or CSR, not {X.format.upper()}; use X.tocsr()")
+            X = sparse.csr_array(X)
+        elif not isinstance(X, np.ndarray):
+            raise DataError(f"X must be a NumPy array or a SciPy CSR array, not {type(X).__qualname__}")
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise DataError(f"X has shape {X.shape}, but the weights are for {self.n_features} features")
+        if X.dtype not in FLOATS:
+            raise DataError(f"X must be float32 or float64, not {X.dtype}")
+        return X
+
+
+def _best_columns(scores: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, Any]:
+    """Return the columns of the k largest entries of each row, largest first, equals by column."""
+    if k == 1:
+        first: np.ndarray[Any, Any] = np.argmax(scores, axis=1, keepdims=True)
+        return first
+    n_columns = scores.shape[1]
+    if k == n_columns:
+        return np.argsort(-scores, axis=1, kind="stable")
+    columns = np.sort(np.argpartition(scores, n_columns - k, axis=1)[:, n_columns - k :], axis=1)
+    chosen = np.take_along_axis(scores, columns, axis=1)
+    best = np.take_along_axis(columns, np.argsort(-chosen, axis=1, kind="stable"), axis=1)
+    # Where more than k reach the k-th score, the partition has picked any of them.
+    tied = np.flatnonzero(np.count_nonzero(scores >= chosen.min(axis=1)[:, None], axis=1) > k)
+    best[tied] = np.argsort(-scores[tied], axis=1, kind="stable")[:, :k]
+    return best
