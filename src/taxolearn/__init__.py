@@ -11,6 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from taxolearn.methods.selection import select
+    from taxolearn.regularizers import node_weights
+    from taxolearn.methods.shared_svm import SharedSVM
+    from taxolearn.methods.recursive_svm import RecursiveSVM
+    from taxolearn.methods.recursive_logistic import RecursiveLogistic
+    from taxolearn.methods.normalized_svm import NormalizedHierarchicalSVM
+    from taxolearn.methods.multiclass_svm import MulticlassSVM
+    from taxolearn.methods.hierarchical_svm import HierarchicalSVM
     from taxolearn.methods.one_vs_rest_logistic import OneVsRestLogistic
     from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
     from taxolearn.methods.persistence import load
@@ -22,15 +30,38 @@ __version__ = "0.1.0"
 # Where each public name lives. Loaded on first use, so that `import taxolearn` stays light.
 _HOMES = {
     "ClassGraph": "taxolearn.structure",
+    "HierarchicalSVM": "taxolearn.methods.hierarchical_svm",
+    "MulticlassSVM": "taxolearn.methods.multiclass_svm",
+    "NormalizedHierarchicalSVM": "taxolearn.methods.normalized_svm",
     "OneVsRestLogistic": "taxolearn.methods.one_vs_rest_logistic",
     "OneVsRestSVM": "taxolearn.methods.one_vs_rest_svm",
+    "RecursiveLogistic": "taxolearn.methods.recursive_logistic",
+    "RecursiveSVM": "taxolearn.methods.recursive_svm",
+    "SharedSVM": "taxolearn.methods.shared_svm",
     "Taxonomy": "taxolearn.structure",
     "TextClassifier": "taxolearn.methods.text_classifier",
     "load": "taxolearn.methods.persistence",
+    "node_weights": "taxolearn.regularizers",
+    "select": "taxolearn.methods.selection",
 }
-_SUBMODULES = ("certificates", "datasets", "errors", "losses", "metrics")
+_SUBMODULES = ("certificates", "datasets", "errors", "losses", "metrics", "norms")
 
-__all__ = ["ClassGraph", "OneVsRestLogistic", "OneVsRestSVM", "Taxonomy", "TextClassifier", "load"]
+__all__ = [
+    "ClassGraph",
+    "HierarchicalSVM",
+    "MulticlassSVM",
+    "NormalizedHierarchicalSVM",
+    "OneVsRestLogistic",
+    "OneVsRestSVM",
+    "RecursiveLogistic",
+    "RecursiveSVM",
+    "SharedSVM",
+    "Taxonomy",
+    "TextClassifier",
+    "load",
+    "node_weights",
+    "select",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -286,7 +286,8 @@ class Block:
         self.sign = np.where(positive, 1.0, -1.0)
         self.cost = self.row_weight[:, None] * np.where(positive, self.positive_weight, self.negative_weight)
         matrix = sp.csr_array(self.X)
-        arrays = [self.X] if layout == "dense" else [matrix.indptr, matrix.indices, matrix.data]
+        columns = matrix.indices.view(np.uint32)  # unsigned, as the solver gives them
+        arrays = [self.X] if layout == "dense" else [matrix.indptr, columns, matrix.data]
         for array in arrays:
             array.flags.writeable = False  # as a Problem holds them
         self.rows = DenseRows(*arrays) if layout == "dense" else SparseRows(*arrays)

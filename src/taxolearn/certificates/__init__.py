@@ -6,6 +6,19 @@ below and any weights bound it from above, so the gap is a proof that does not d
 """
 
 from taxolearn.certificates.base import Certificate
+from taxolearn.certificates.graph import certify_graph
 from taxolearn.certificates.one_vs_rest import certify_one_vs_rest
+from taxolearn.certificates.path_sum import certify_path_sum
+from taxolearn.certificates.shared import certify_shared
+from taxolearn.certificates.softmax import certify_softmax
+from taxolearn.certificates.structured import certify_structured
 
-__all__ = ["Certificate", "certify_one_vs_rest"]
+__all__ = [
+    "Certificate",
+    "certify_graph",
+    "certify_one_vs_rest",
+    "certify_path_sum",
+    "certify_shared",
+    "certify_softmax",
+    "certify_structured",
+]

@@ -15,7 +15,8 @@ from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
 from taxolearn.solvers.solution import Solution
 
-_BLOCK_BYTES = 64 * 2**20  # of class weights at a time: one read of X serves them all
+_BLOCK_BYTES = 256 * 2**20  # of class weights at a time: one read of X serves them all
+_TURNED = 8  # vectors put together row by row before they are turned into columns
 _NODE_BYTES = 32 * 2**20  # of node vectors at a time
 _KEPT_BYTES = 128 * 2**20  # of vectors of shared nodes that the next classes ask for again
 
@@ -33,8 +34,8 @@ def certify_path_sum(
 ) -> Certificate:
     """Both objectives of recursive regularization (Gopal, Yang 2013, HR-SVM and HR-LR) on any tree or DAG.
 
-    With w_l the sum of the node vectors u_n on the path of class l, b_l its own bias weight, s the bias feature, b_0 the
-    bias prior and v_l = sum_i d_il y_il x_i, beta_l = s sum_i d_il y_il:
+    With w_l the sum of the node vectors u_n on the path of class l, b_l its own bias weight, s the bias feature,
+    b_0 the bias prior and v_l = sum_i d_il y_il x_i, beta_l = s sum_i d_il y_il:
 
         primal = 1/2 sum_n ||u_n||^2 / a_n + 1/2 sum_l (b_l - b_0)^2 + sum_il c_il loss(y_il (w_l . x_i + s b_l))
         dual   = -1/2 sum_n a_n ||sum_{l under n} v_l||^2 - 1/2 sum_l beta_l^2 - b_0 sum_l beta_l
@@ -58,26 +59,35 @@ def certify_path_sum(
     Certificate(primal=9, dual=0, gap=1.0e+00, converged)
     """
     X = problem.X if not sp.issparse(problem.X) else problem.X.astype(np.float64, copy=False)
-    intercept = np.asarray(solution.weights.intercept, dtype=np.float64)
+    weights = solution.weights
+    intercept = np.asarray(weights.intercept, dtype=np.float64)
     bias = intercept / bias_feature if bias_feature else np.full_like(intercept, bias_prior)
-    primal = _penalty(solution.weights, tie) + 0.5 * float(np.sum((bias - bias_prior) ** 2))
     counted = (problem.targets.T @ (problem.row_weight > 0).astype(np.float64)) > 0
-    losses = _losses(problem, X, solution.weights, intercept, loss, tie, np.flatnonzero(counted))
-    dual = _dual(problem, X, sp.csr_array(solution.dual), counted, loss, tie, C, bias_feature, bias_prior)
-    return Certificate(np.array([primal + C * losses]), np.array([dual]), solution.status)
+    vectors: _ClassVectors | _NodeVectors
+    vectors = _NodeVectors(weights, tie) if _by_node(weights) else _ClassVectors(weights, tie)
+    losses = _losses(problem, X, vectors, intercept, loss, np.flatnonzero(counted))
+    penalty = vectors.penalty()
+    primal = penalty + 0.5 * float(np.sum((bias - bias_prior) ** 2)) + C * losses
+    signed, conjugates = _signed_dual(problem, sp.csr_array(solution.dual), counted, loss, C)
+    beta = bias_feature * np.asarray(signed.sum(axis=1)).ravel()
+    dual = -0.5 * float(beta @ beta) - bias_prior * float(beta.sum()) - conjugates
+    if _are_of(weights, signed):  # u_n = a_n z_n, hence a_n ||z_n||^2 = ||u_n||^2 / a_n
+        dual -= penalty
+    else:
+        dual -= 0.5 * _quadratic(X, signed, tie)
+    return Certificate(np.array([primal]), np.array([dual]), solution.status)
 
 
 def _losses(
-    problem: Problem, X: Any, weights: Any, intercept: Array, loss: MarginLoss, tie: PathSum, classes: Any
+    problem: Problem, X: Any, vectors: Any, intercept: Array, loss: MarginLoss, classes: npt.NDArray[np.intp]
 ) -> float:
     """Sum over the given classes and all rows of the weighted losses, C left out."""
-    n = problem.n_rows
     positives = problem.targets.tocsc()
-    width = max(1, min(64, _BLOCK_BYTES // (8 * max(n, problem.n_features))))
-    blocks = [classes[start : start + width] for start in range(0, len(classes), width)]
+    width = max(1, min(64, _BLOCK_BYTES // (8 * max(problem.n_rows, problem.n_features))))
     total = 0.0
-    for block, vectors in zip(blocks, _class_vectors(weights, tie, blocks), strict=True):
-        scores = np.asarray(X @ vectors)
+    for start in range(0, len(classes), width):
+        block = classes[start : start + width]
+        scores = np.asarray(X @ vectors.of_classes(block, classes[start + width : start + 2 * width]))
         scores += intercept[block]
         own = positives[:, block].tocoo()
         at_own = scores[own.row, own.col]
@@ -90,61 +100,101 @@ def _losses(
     return total
 
 
-def _class_vectors(weights: Any, tie: PathSum, blocks: list[Any]) -> Iterator[Array]:
-    """The weights of each block of classes, features x block, contiguous."""
-    if not _by_node(weights):
-        for block in blocks:
-            rows = weights.coef[block]
-            dense = rows.toarray() if sp.issparse(rows) else rows
-            yield np.ascontiguousarray(dense.T, dtype=np.float64)
-        return
-    paths = tie.paths
-    kept: dict[int, Array] = {}
-    for k, block in enumerate(blocks):
-        vectors = np.zeros((weights.n_features, len(block)))
-        wanted, uses = np.unique(paths[block].indices, return_counts=True)
-        later = set(paths[blocks[k + 1]].indices.tolist()) if k + 1 < len(blocks) else set()
-        for node in [node for node in kept if node not in later and node not in wanted]:
-            del kept[node]
-        column_of = paths[block].tocsc()
-        for node, count in zip(wanted.tolist(), uses.tolist(), strict=True):
-            columns = column_of.indices[column_of.indptr[node] : column_of.indptr[node + 1]]
-            if node not in kept and count == 1 and node not in later:
-                row = _node_rows(weights, np.array([node]))
-                if sp.issparse(row):
-                    vectors[row.indices, columns[0]] += row.data
-                else:
-                    vectors[:, columns[0]] += row[0]
-                continue
-            vector = kept.get(node)
-            if vector is None:
-                row = _node_rows(weights, np.array([node]))
-                vector = row.toarray()[0] if sp.issparse(row) else row[0]
-                if node in later and (len(kept) + 1) * vector.nbytes <= _KEPT_BYTES:
-                    kept[node] = vector
-            for column in columns:
-                vectors[:, column] += vector
-        yield vectors
+class _ClassVectors:
+    """Weights that hold a vector a class."""
+
+    def __init__(self, weights: Any, tie: PathSum) -> None:
+        self.coef, self.tie = weights.coef, tie
+
+    def of_classes(self, block: Any, _following: Any) -> Array:
+        """The weights of some classes, features x block, contiguous."""
+        rows = self.coef[block]
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        return np.ascontiguousarray(dense.T, dtype=np.float64)
+
+    def penalty(self) -> float:
+        return _least_penalty(self.coef, self.tie)
 
 
-def _penalty(weights: Any, tie: PathSum) -> float:
-    """1/2 sum_n ||u_n||^2 / a_n; infinite where a node without a scale has a vector."""
-    if not _by_node(weights):
-        return _least_penalty(weights.coef, tie)
-    total = 0.0
-    for nodes in _node_blocks(len(tie.scale), weights.n_features):
-        squares = _row_squares(_node_rows(weights, nodes))
-        if np.any(squares[tie.scale[nodes] == 0] > 0):
+class _NodeVectors:
+    """Weights that hold a vector a node, or can make one: each is asked for once, in the order of the classes."""
+
+    def __init__(self, weights: Any, tie: PathSum) -> None:
+        self.weights, self.paths, self.scale = weights, tie.paths, tie.scale
+        self.squares = np.full(len(tie.scale), -1.0)  # -1: not seen yet
+        self.kept: dict[int, Array] = {}  # vectors that the next classes ask for again
+
+    def of_classes(self, block: Any, following: Any) -> Array:
+        """The weights of some classes, features x block, contiguous; `following` are the classes after them."""
+        vectors = np.empty((self.weights.n_features, len(block)))
+        ahead = set(self.paths[following].indices.tolist())
+        self.kept = {
+            node: vector for node, vector in self.kept.items() if node in ahead or self._used(node, block)
+        }
+        for start in range(0, len(block), _TURNED):
+            few = block[start : start + _TURNED]
+            rows = np.zeros((len(few), self.weights.n_features))
+            by_node = self.paths[few].tocsc()
+            counts = np.diff(by_node.indptr)
+            alone = np.flatnonzero(counts == 1)
+            alone = alone[[node not in self.kept and node not in ahead for node in alone.tolist()]]
+            self._add_alone(alone, by_node.indices[by_node.indptr[alone]], rows)
+            for node in np.setdiff1d(np.flatnonzero(counts), alone).tolist():
+                vector = self._vector(node)
+                for k in by_node.indices[by_node.indptr[node] : by_node.indptr[node + 1]]:
+                    rows[k] += vector
+            vectors[:, start : start + len(few)] = rows.T
+        return vectors
+
+    def _used(self, node: int, block: Any) -> bool:
+        return bool(np.any(self.paths[block].indices == node))
+
+    def _add_alone(self, nodes: Any, owners: Any, rows: Array) -> None:
+        """Add the vectors of nodes that only one class uses."""
+        found = self._rows(nodes)
+        for k, owner in enumerate(owners):
+            if sp.issparse(found):
+                span = slice(found.indptr[k], found.indptr[k + 1])
+                rows[owner, found.indices[span]] += found.data[span]
+            else:
+                rows[owner] += found[k]
+
+    def _vector(self, node: int) -> Array:
+        vector = self.kept.get(node)
+        if vector is None:
+            found = self._rows(np.array([node]))
+            vector = found.toarray()[0] if sp.issparse(found) else np.ascontiguousarray(found[0])
+            if (len(self.kept) + 1) * vector.nbytes <= _KEPT_BYTES:
+                self.kept[node] = vector
+        return vector
+
+    def _rows(self, nodes: npt.NDArray[np.intp]) -> Any:
+        """Vectors of some nodes, nodes x features; their squares are noted."""
+        if hasattr(self.weights, "node_rows"):
+            found = self.weights.node_rows(nodes)
+        else:
+            stored = self.weights.nodes
+            found = stored[nodes] if sp.issparse(stored) else stored[:, nodes].T
+        found = found.astype(np.float64, copy=False)
+        self.squares[nodes] = _row_squares(found)
+        return found
+
+    def penalty(self) -> float:
+        """1/2 sum_n ||u_n||^2 / a_n; infinite where a node without a scale has a vector."""
+        unseen = np.flatnonzero(self.squares < 0)
+        for nodes in _blocks(unseen, self.weights.n_features):
+            self._rows(nodes)
+        live = self.scale > 0
+        if np.any(self.squares[~live] > 0):
             return np.inf
-        total += float(np.sum(squares / np.where(tie.scale[nodes] > 0, tie.scale[nodes], 1.0)))
-    return 0.5 * total
+        return 0.5 * float(np.sum(self.squares[live] / self.scale[live]))
 
 
 def _least_penalty(coef: Any, tie: PathSum) -> float:
     """The least 1/2 sum_n ||u_n||^2 / a_n with class weights P u = W: 1/2 tr(W' A^+ W), A = P diag(a) P'.
 
-    Where every class has a node of its own, those take what the shared nodes leave, and the least-squares problem in the
-    shared nodes is small, sparse and definite. Otherwise (labels at inner nodes) A is inverted on its range.
+    Where every class has a node of its own, those take what the shared nodes leave, and the least-squares problem
+    in the shared nodes is small, sparse and definite. Otherwise (labels at inner nodes) A is inverted on its range.
     """
     live = np.flatnonzero(tie.scale > 0)
     paths, scale = tie.paths.tocsc()[:, live], tie.scale[live]
@@ -184,36 +234,37 @@ def _weighted_square(system: Any, right: Any) -> float:
     return total
 
 
-def _dual(
-    problem: Problem,
-    X: Any,
-    dual: sp.csr_array,
-    counted: npt.NDArray[np.bool_],
-    loss: MarginLoss,
-    tie: PathSum,
-    C: float,
-    bias_feature: float,
-    bias_prior: float,
-) -> float:
-    """The dual objective; minus infinity for a dual outside its bounds or of a class without losses."""
+def _signed_dual(
+    problem: Problem, dual: sp.csr_array, counted: npt.NDArray[np.bool_], loss: MarginLoss, C: float
+) -> tuple[sp.csr_array, float]:
+    """d_il y_il, and sum_il (c_il loss)*(-d_il): infinite outside the bounds and for a class without losses."""
     k = np.repeat(np.arange(dual.shape[0], dtype=np.int32), np.diff(dual.indptr))
     i, d = dual.indices, dual.data.astype(np.float64, copy=False)
-    if np.any(d[~counted[k]] != 0):
-        return -np.inf
     has = _has_class(problem.targets, i, k)
     cost = C * problem.row_weight[i] * np.where(has, problem.positive_weight[k], problem.negative_weight[k])
     conjugates = float(np.sum(loss.conjugate(d, cost)))  # (c loss)*(0) = 0: only stored duals matter
-    # at d = 0 the logistic conjugate is 0 as well: c log c cancels
-    signed = sp.csr_array((np.where(has, d, -d), i, dual.indptr), shape=dual.shape)
-    del k, has, cost
-    beta = bias_feature * np.asarray(signed.sum(axis=1)).ravel()
-    total = -0.5 * float(beta @ beta) - bias_prior * float(beta.sum()) - conjugates
+    if np.any(d[~counted[k]] != 0):
+        conjugates = np.inf
+    return sp.csr_array((np.where(has, d, -d), i, dual.indptr), shape=dual.shape), conjugates
+
+
+def _quadratic(X: Any, signed: sp.csr_array, tie: PathSum) -> float:
+    """sum_n a_n ||z_n||^2, z_n = sum over classes l under n and rows i of d_il y_il x_i."""
     under = tie.paths.T.tocsr()
-    for nodes in _node_blocks(len(tie.scale), problem.n_features):
+    total = 0.0
+    for nodes in _blocks(np.flatnonzero(tie.scale), X.shape[1]):
         # the duals of all classes under a node first: rows that they share are multiplied once
-        squares = _row_squares((under[nodes] @ signed) @ X)
-        total -= 0.5 * float(tie.scale[nodes] @ squares)
+        total += float(tie.scale[nodes] @ _row_squares((under[nodes] @ signed) @ X))
     return total
+
+
+def _are_of(weights: Any, signed: sp.csr_array) -> bool:
+    """Whether the weights are made of these very duals."""
+    made_of = getattr(weights, "signed_dual", None)
+    return made_of is not None and all(
+        np.array_equal(getattr(made_of, part), getattr(signed, part))
+        for part in ("indptr", "indices", "data")
+    )
 
 
 def _has_class(targets: sp.csr_array, rows: Any, classes: Any) -> npt.NDArray[np.bool_]:
@@ -232,21 +283,14 @@ def _by_node(weights: Any) -> bool:
     return hasattr(weights, "node_rows") or hasattr(weights, "nodes")
 
 
-def _node_rows(weights: Any, nodes: npt.NDArray[np.intp]) -> Any:
-    """Vectors of some nodes, nodes x features, float64."""
-    if hasattr(weights, "node_rows"):
-        return weights.node_rows(nodes)
-    found = weights.nodes[nodes] if sp.issparse(weights.nodes) else weights.nodes[:, nodes].T
-    return found.astype(np.float64, copy=False)
-
-
-def _node_blocks(n_nodes: int, n_features: int) -> Iterator[npt.NDArray[np.intp]]:
+def _blocks(nodes: npt.NDArray[np.intp], n_features: int) -> Iterator[npt.NDArray[np.intp]]:
     width = max(1, _NODE_BYTES // (16 * n_features))
-    for start in range(0, n_nodes, width):
-        yield np.arange(start, min(n_nodes, start + width))
+    for start in range(0, len(nodes), width):
+        yield nodes[start : start + width]
 
 
 def _row_squares(matrix: Any) -> Array:
-    if sp.issparse(matrix):
-        return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
-    return np.asarray(np.einsum("ij,ij->i", matrix, matrix))
+    if not sp.issparse(matrix):
+        return np.asarray(np.einsum("ij,ij->i", matrix, matrix))
+    spans = zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
+    return np.array([float(matrix.data[a:b] @ matrix.data[a:b]) for a, b in spans])

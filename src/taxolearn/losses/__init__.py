@@ -4,7 +4,9 @@ from taxolearn.errors import DataError
 from taxolearn.losses.base import MarginLoss
 from taxolearn.losses.hinge import Hinge
 from taxolearn.losses.logistic import Logistic
+from taxolearn.losses.softmax import Softmax
 from taxolearn.losses.squared_hinge import SquaredHinge
+from taxolearn.losses.structured import StructuredHinge, structured_hinge
 
 MARGIN_LOSSES: dict[str, MarginLoss] = {loss.name: loss for loss in (Hinge(), SquaredHinge(), Logistic())}
 
@@ -20,4 +22,14 @@ def margin_loss(name: str, allowed: tuple[str, ...] = tuple(MARGIN_LOSSES)) -> M
     return MARGIN_LOSSES[name]
 
 
-__all__ = ["MARGIN_LOSSES", "Hinge", "Logistic", "MarginLoss", "SquaredHinge", "margin_loss"]
+__all__ = [
+    "MARGIN_LOSSES",
+    "Hinge",
+    "Logistic",
+    "MarginLoss",
+    "Softmax",
+    "SquaredHinge",
+    "StructuredHinge",
+    "margin_loss",
+    "structured_hinge",
+]

@@ -69,8 +69,11 @@ class CertifiedClassifier(TaxonomyClassifier):
             class_weight=self.class_weight,
             empty_classes=self._empty_classes,
         )
+        return self._fit_problem(problem, y, self._start(problem))
+
+    def _fit_problem(self, problem: Problem, y: Any, start: Any) -> Self:
+        """The fit proper, from `start` on if there is one; y is what the labels were given as."""
         seed = check_seed(self.random_state)
-        start = self._start(problem)
         if hasattr(self, "weights_"):
             del self.weights_  # a fit that fails from here on must not leave a mixture of two models
         self._remember_labels(problem, y)
@@ -78,7 +81,7 @@ class CertifiedClassifier(TaxonomyClassifier):
         self._prepare(problem)
         self._fit_on_held_out(problem, seed)
         solution = self._solve(problem, seed, self.verbose, start)
-        self._keep(solution)
+        self._keep(problem, solution)
         self.weights_ = solution.weights
         self.n_iter_ = solution.n_iter
         self.history_ = solution.history
@@ -89,7 +92,7 @@ class CertifiedClassifier(TaxonomyClassifier):
                 f"{self.certificate_.gap:.2e}, above tol={self.tol:g}; "
                 "raise max_iter or max_seconds, or accept the gap",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 
@@ -106,7 +109,7 @@ class CertifiedClassifier(TaxonomyClassifier):
         """A dual to start from, if the method has kept one that fits the problem."""
         return None
 
-    def _keep(self, solution: Solution) -> None:
+    def _keep(self, problem: Problem, solution: Solution) -> None:
         """What a method keeps of a solution besides its weights."""
 
     def _check_parameters(self) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from taxolearn.decoders import normalized, sigmoid
 from taxolearn.methods.one_vs_rest import OneVsRest
+from taxolearn.methods.probabilities import LogisticProbabilities
 from taxolearn.structure import Taxonomy
 
 
-class OneVsRestLogistic(OneVsRest):
+class OneVsRestLogistic(LogisticProbabilities, OneVsRest):
     """One-vs-rest logistic regression, the tie being A = I (classes know nothing of each other).
 
     For every class l, with y_il = 1 for its rows and -1 for all others, it minimises (Yu, Huang, Lin 2011,
@@ -64,25 +61,3 @@ class OneVsRestLogistic(OneVsRest):
         self.random_state = random_state
         self.verbose = verbose
         self.max_seconds = max_seconds
-
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Probability of each class, rows x classes.
-
-        The model's own sigmoid of each score. One label a row: scaled to sum to one. Several: each class on its own.
-
-        >>> model = OneVsRestLogistic().fit([[-1.0], [0.0], [1.0]], ["a", "b", "c"])
-        >>> model.predict_proba([[0.5]]).sum().round(6)
-        np.float64(1.0)
-        """
-        rows = self._rows(X)
-        probabilities = sigmoid(self.weights_.scores(rows).astype(np.float64))
-        return probabilities if self._multilabel else normalized(probabilities)
-
-    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Logarithm of `predict_proba`.
-
-        >>> OneVsRestLogistic().fit([[-1.0], [1.0]], ["a", "b"]).predict_log_proba([[0.5]]).shape
-        (1, 2)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))

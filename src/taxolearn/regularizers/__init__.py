@@ -1,5 +1,8 @@
 """Ties: how the structure holds the weights of classes together; one file each."""
 
+from taxolearn.regularizers.node_weights import node_weights
 from taxolearn.regularizers.path_sum import PathSum, flat, path_sum
+from taxolearn.regularizers.shared_bound import largest_penalty
+from taxolearn.regularizers.shared_weights import shared_weights
 
-__all__ = ["PathSum", "flat", "path_sum"]
+__all__ = ["PathSum", "flat", "largest_penalty", "node_weights", "path_sum", "shared_weights"]

@@ -1,0 +1,360 @@
+"""Pricing of a tree's classes against all rows: exact objectives, best biases, and the rows worth working on.
+
+Weights are led along the tree as in `tree_descent`; the vectors of a block of classes are laid side by side
+(features x block), so that one read of X scores them all. The row of a pair that no class works on has dual zero
+and adds its whole loss to the gap: those losses are what pricing has to find.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taxolearn.kernels._jit import kernel
+from taxolearn.kernels.loss_steps import loss_conjugate, loss_value
+from taxolearn.kernels.rows import add_scores, n_rows
+from taxolearn.kernels.tree_descent import add_node
+
+# columns of the report, one row a class
+LOSSES, QUADRATIC, CONJUGATES, BIAS, LEFT_OUT = 0, 1, 2, 3, 4
+REPORT_WIDTH = 5
+
+_TILE = 64  # features turned at a time
+_BIAS_ROUNDS = 3
+
+
+@kernel
+def _turn(wide, width, columns, at):
+    """columns[:, at:at+width] = wide' for the first `width` vectors, in tiles that stay in cache."""
+    n_features = wide.shape[1]
+    for start in range(0, n_features, _TILE):
+        stop = min(n_features, start + _TILE)
+        for b in range(width):
+            for j in range(start, stop):
+                columns[j, at + b] = wide[b, j]
+
+
+@kernel
+def _add_losses(loss, scores, row_weight, biases, out):
+    """out[b] += sum_i weight_i loss(-(score_ib + bias_b)), every row taken as a negative."""
+    width = biases.shape[0]
+    for i in range(scores.shape[0]):
+        weight = row_weight[i]
+        if weight > 0.0:
+            line = scores[i]
+            for b in range(width):
+                out[b] += weight * loss_value(loss, -(line[b] + biases[b]))
+
+
+@kernel
+def _total_losses(loss, scores, active, costs, start, biases, bias_feature, out):
+    """Losses of a block of classes (the first is `start`) at the given biases."""
+    width = biases.shape[0]
+    shift = np.empty(width)
+    for b in range(width):
+        out[b] = 0.0
+        shift[b] = biases[b] * bias_feature
+    _add_losses(loss, scores, costs.row_weight, shift, out)
+    for b in range(width):
+        cls = start + b
+        out[b] *= costs.negative[cls]
+        for k in range(active.indptr[cls], active.indptr[cls] + active.positive[cls]):
+            i = active.rows[k]
+            score = scores[i, b] + shift[b]
+            out[b] += costs.row_weight[i] * (
+                costs.positive[cls] * loss_value(loss, score) - costs.negative[cls] * loss_value(loss, -score)
+            )
+
+
+@kernel
+def _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior, biases, losses):
+    """Move each class's bias to a lower 1/2 (b - b0)^2 + losses; `losses` gets its losses there.
+
+    A parabola through three points, a few times over; only points that were tried and found better are taken.
+    """
+    width = biases.shape[0]
+    _total_losses(loss, scores, active, costs, start, biases, bias_feature, losses)
+    if bias_feature == 0.0:
+        return
+    step = np.full(width, 0.02)
+    trial = np.empty(width)
+    middle = np.empty(width)
+    below = np.empty(width)
+    above = np.empty(width)
+    found = np.empty(width)
+    for _ in range(_BIAS_ROUNDS):
+        for b in range(width):
+            middle[b] = losses[b] + 0.5 * (biases[b] - bias_prior) ** 2
+            trial[b] = biases[b] - step[b]
+        _total_losses(loss, scores, active, costs, start, trial, bias_feature, found)
+        for b in range(width):
+            below[b] = found[b] + 0.5 * (trial[b] - bias_prior) ** 2
+            trial[b] = biases[b] + step[b]
+        _total_losses(loss, scores, active, costs, start, trial, bias_feature, found)
+        for b in range(width):
+            above[b] = found[b] + 0.5 * (trial[b] - bias_prior) ** 2
+            bend = below[b] + above[b] - 2.0 * middle[b]
+            move = 4.0 * step[b] if below[b] > above[b] else -4.0 * step[b]
+            if bend > 0.0:
+                vertex = 0.5 * step[b] * (below[b] - above[b]) / bend
+                move = max(-4.0 * step[b], min(4.0 * step[b], vertex))
+            trial[b] = biases[b] + move
+        _total_losses(loss, scores, active, costs, start, trial, bias_feature, found)
+        for b in range(width):
+            move = abs(trial[b] - biases[b])
+            if found[b] + 0.5 * (trial[b] - bias_prior) ** 2 < middle[b]:
+                biases[b] = trial[b]
+                losses[b] = found[b]
+            step[b] = max(0.25 * move, 0.02 * step[b])
+
+
+@kernel
+def _choose(values, candidates, size, allowed, most):
+    """Mark with a negative number the candidates not to take; returns the sum of their values.
+
+    Takes the largest: as few as leave at most `allowed` untaken, and never more than `most`. The bar is found by
+    halving an interval.
+    """
+    high = 0.0
+    for k in range(size):
+        high = max(high, values[candidates[k]])
+    low = 0.0
+    bar = 0.0
+    for _ in range(25):
+        bar = 0.5 * (low + high)
+        above = 0
+        left = 0.0
+        for k in range(size):
+            value = values[candidates[k]]
+            if value > bar:
+                above += 1
+            else:
+                left += value
+        if above > most or left <= allowed:
+            low = bar
+        else:
+            high = bar
+    # `low` is on the side that takes too few or just enough; `high` on the side that leaves too much
+    left = 0.0
+    taken = 0
+    for k in range(size):
+        i = candidates[k]
+        if values[i] > low and taken < most:
+            taken += 1
+        else:
+            left += values[i]
+            candidates[k] = -1
+    return left
+
+
+@kernel
+def _select(
+    loss, scores, column, active, costs, cls, shift, allowed, most, out, at, values, candidates, report
+):
+    """Write the rows that class l should work on besides its own to out[at:]; returns where they end."""
+    n = values.shape[0]
+    negative = costs.negative[cls]
+    for k in range(active.indptr[cls], active.indptr[cls + 1]):
+        scores[active.rows[k], column] = -np.inf  # works on it already
+    size = 0
+    ignored = 0.0
+    least = 0.1 * allowed / n
+    for i in range(n):
+        score = scores[i, column]
+        if score != -np.inf:
+            value = negative * costs.row_weight[i] * loss_value(loss, -(score + shift))
+            if value > least:
+                values[i] = value
+                candidates[size] = i
+                size += 1
+            else:
+                ignored += value
+    report[cls, LEFT_OUT] = ignored + _choose(values, candidates, size, 0.9 * allowed, most)
+    for k in range(size):
+        if candidates[k] >= 0:
+            out[at] = candidates[k]
+            at += 1
+    return at
+
+
+@kernel
+def price_classes(
+    loss,
+    rows,
+    tree,
+    active,
+    costs,
+    top,
+    start,
+    stop,
+    bias_feature,
+    bias_prior,
+    share,
+    most,
+    w,
+    wide,
+    columns,
+    scores,
+    biases,
+    keep,
+    fresh,
+    fresh_start,
+    fresh_stop,
+    report,
+):
+    """Price the classes start .. stop-1, all under node `top` or the tops after it.
+
+    Fills `report`; `keep` with False for stored rows of dual and loss zero; fresh[fresh_start[l]:fresh_stop[l]]
+    with rows to add to class l, at most most[l] of them, leaving out losses of at most `share` of its objective.
+    `biases` are b0 + beta. `w` comes and goes as zeros; wide, columns and scores (the latter two flat) are room
+    to work in.
+    """
+    n = n_rows(rows)
+    n_features = w.shape[0]
+    room = min(columns.shape[0] // n_features, scores.shape[0] // n)
+    part = np.zeros(n)
+    touched = np.zeros(n, dtype=np.bool_)
+    path = np.empty(tree.end.shape[0] + 1, dtype=np.int64)
+    values = np.empty(n)
+    candidates = np.empty(n, dtype=np.int64)
+    depth = 0
+    node = top
+    at = 0
+    done = start  # classes priced so far
+    laid = start  # classes whose vectors stand in the block
+    ready = start  # classes whose vectors stand in the block or in `wide`
+    width = min(room, stop - done)
+    block = columns[: n_features * width].reshape((n_features, width))
+    while done < stop:
+        if tree.last[node] <= start:
+            node = tree.end[node]
+        else:
+            add_node(rows, tree, active, node, 1.0, w, part, touched)
+            path[depth] = node
+            depth += 1
+            for _ in range(max(start, tree.first[node]), min(stop, tree.own[node])):
+                for j in range(n_features):
+                    wide[ready - laid, j] = w[j]
+                ready += 1
+                full = ready - done == width
+                if full or ready - laid == wide.shape[0]:
+                    _turn(wide, ready - laid, block, laid - done)
+                    laid = ready
+                if full:
+                    found = scores[: n * width].reshape((n, width))
+                    found[:, :] = 0.0
+                    add_scores(rows, block, found)
+                    at = _price_block(
+                        loss,
+                        active,
+                        costs,
+                        done,
+                        bias_feature,
+                        bias_prior,
+                        share,
+                        most,
+                        found,
+                        biases,
+                        keep,
+                        fresh,
+                        fresh_start,
+                        fresh_stop,
+                        at,
+                        values,
+                        candidates,
+                        report,
+                    )
+                    done = ready
+                    width = min(room, stop - done)
+                    block = columns[: n_features * width].reshape((n_features, width))
+            node += 1
+        while depth > 0 and tree.end[path[depth - 1]] <= node:
+            depth -= 1
+            if depth == 0:
+                w[:] = 0.0
+            else:
+                add_node(rows, tree, active, path[depth], -1.0, w, part, touched)
+    w[:] = 0.0
+
+
+@kernel
+def _price_block(
+    loss,
+    active,
+    costs,
+    start,
+    bias_feature,
+    bias_prior,
+    share,
+    most,
+    scores,
+    biases,
+    keep,
+    fresh,
+    fresh_start,
+    fresh_stop,
+    at,
+    values,
+    candidates,
+    report,
+):
+    """Price the classes whose scores (rows x block) are given; returns where their fresh rows end."""
+    width = scores.shape[1]
+    for b in range(width):
+        cls = start + b
+        report[cls, :] = 0.0
+        own = active.indptr[cls] + active.positive[cls]
+        for k in range(active.indptr[cls], active.indptr[cls + 1]):
+            d = active.dual[k]
+            if d != 0.0:
+                i = active.rows[k]
+                y = 1.0 if k < own else -1.0
+                c = costs.row_weight[i] * (costs.positive[cls] if k < own else costs.negative[cls])
+                report[cls, QUADRATIC] += d * y * scores[i, b]
+                report[cls, CONJUGATES] += loss_conjugate(loss, d, c)
+    bias = biases[start : start + width].copy()
+    losses = np.empty(width)
+    _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior, bias, losses)
+    for b in range(width):
+        cls = start + b
+        shift = bias[b] * bias_feature
+        report[cls, LOSSES] = losses[b]
+        report[cls, BIAS] = bias[b]
+        own = active.indptr[cls] + active.positive[cls]
+        for k in range(own, active.indptr[cls + 1]):
+            keep[k] = active.dual[k] != 0.0 or loss_value(loss, -(scores[active.rows[k], b] + shift)) > 0.0
+        objective = losses[b] + 0.5 * report[cls, QUADRATIC] + 0.5 * (bias[b] - bias_prior) ** 2
+        fresh_start[cls] = at
+        at = _select(
+            loss,
+            scores,
+            b,
+            active,
+            costs,
+            cls,
+            shift,
+            share * objective,
+            most[cls],
+            fresh,
+            at,
+            values,
+            candidates,
+            report,
+        )
+        fresh_stop[cls] = at
+    return at
+
+
+@kernel
+def regrow(active, keep, fresh, fresh_start, fresh_stop, indptr, rows, dual):
+    """Write the rows and duals of all classes anew: what is kept of the old rows, then the fresh ones at dual zero."""
+    for cls in range(active.positive.shape[0]):
+        at = indptr[cls]
+        for k in range(active.indptr[cls], active.indptr[cls + 1]):
+            if keep[k]:
+                rows[at] = active.rows[k]
+                dual[at] = active.dual[k]
+                at += 1
+        for k in range(fresh_start[cls], fresh_stop[cls]):
+            rows[at] = fresh[k]
+            dual[at] = 0.0
+            at += 1

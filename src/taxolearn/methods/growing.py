@@ -1,0 +1,94 @@
+"""A problem with new rows and classes, and the duals of the old one inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from taxolearn.errors import DataError
+from taxolearn.problem import Problem, encode_labels, make_problem
+from taxolearn.problem.inputs import check_sample_weight
+from taxolearn.problem.labels import Labels
+from taxolearn.structure import Taxonomy
+
+
+def grown_problem(
+    old: Problem,
+    taxonomy: Taxonomy,
+    rows: Any,
+    y_new: Any,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    empty_classes: Literal["drop", "keep"] = "drop",
+) -> tuple[Problem, Any]:
+    """The old rows, then the new ones, with labels in a larger taxonomy; and the labels in the form of the old ones.
+
+    >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+    >>> old = make_problem([[0.0], [1.0]], ["Cat", "Dog"], tree)
+    >>> new = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Animal/Emu"])
+    >>> problem, y = grown_problem(old, new, np.array([[2.0]]), ["Emu"])
+    >>> problem.classes, y.tolist()
+    (('Cat', 'Dog', 'Emu'), ['Cat', 'Dog', 'Emu'])
+    """
+    if old.labels.form == "indicator":
+        raise DataError("add_classes cannot widen an indicator; fit with names or lists of names instead")
+    taxonomy.ids_of(old.classes)  # names the class that is missing
+    fresh = encode_labels(y_new, taxonomy)
+    if fresh.n_rows != rows.shape[0]:
+        raise DataError(f"X has {rows.shape[0]} rows and y has {fresh.n_rows}; give one label a row")
+    if fresh.multilabel and not old.labels.multilabel and (np.diff(fresh.indptr) != 1).any():
+        wrong = int(np.argmax(np.diff(fresh.indptr) != 1))
+        raise DataError(f"the fit had one label a row, and new row {wrong} has another number of them")
+    names = _names(old.labels) + _names(fresh)
+    weights = check_sample_weight(sample_weight, rows.shape[0])
+    new_weight = np.ones(rows.shape[0]) if weights is None else weights
+    y: Any = names
+    if not old.labels.multilabel:
+        y = np.empty(len(names), dtype=object)
+        for i, row in enumerate(names):
+            y[i] = row[0]
+    if sp.issparse(old.X) or sp.issparse(rows):
+        X: Any = sp.csr_array(sp.vstack([old.X, rows], format="csr"))
+    else:
+        X = np.vstack([old.X, rows])
+    problem = make_problem(
+        X,
+        y,
+        taxonomy,
+        sample_weight=np.concatenate([old.row_weight, new_weight]),
+        class_weight=class_weight,
+        empty_classes=empty_classes,
+    )
+    return problem, y
+
+
+def _names(labels: Labels) -> list[list[Hashable]]:
+    """The labels of every row by name."""
+    return [[labels.names[k] for k in labels.indices[a:b]] for a, b in pairwise(labels.indptr)]
+
+
+def grown_dual(old: Problem, new: Problem, dual: sp.csr_array) -> sp.csr_array:
+    """The old duals, classes x rows, where they belong in the new problem, and within its bounds.
+
+    A class weight that changed scales the cost of a row, and its dual with it.
+
+    >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+    >>> old = make_problem([[0.0], [1.0]], ["Cat", "Dog"], tree)
+    >>> larger = Taxonomy.from_paths(["Animal/Ant", "Animal/Cat", "Animal/Dog"])
+    >>> new, _ = grown_problem(old, larger, np.array([[2.0]]), ["Ant"])
+    >>> grown_dual(old, new, sp.csr_array(np.array([[1.0, 2.0], [3.0, 4.0]]))).toarray().tolist()
+    [[0.0, 0.0, 0.0], [1.0, 2.0, 0.0], [3.0, 4.0, 0.0]]
+    """
+    place = {name: number for number, name in enumerate(new.classes)}
+    rows = np.array([place[name] for name in old.classes])
+    entries = sp.coo_array(dual)
+    has = np.asarray(old.targets.tocsr()[entries.col, entries.row]).ravel() > 0
+    before = np.where(has, old.positive_weight[entries.row], old.negative_weight[entries.row])
+    number = rows[entries.row]
+    after = np.where(has, new.positive_weight[number], new.negative_weight[number])
+    data = entries.data * (after / before)
+    return sp.csr_array((data, (number, entries.col)), shape=(new.n_classes, new.n_rows))

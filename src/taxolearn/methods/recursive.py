@@ -1,0 +1,243 @@
+"""What the methods of recursive regularization share: their tie, the choice of a solver, warm starts, new classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from taxolearn.certificates import Certificate, certify_path_sum, certify_softmax
+from taxolearn.errors import DataError
+from taxolearn.losses import MarginLoss, Softmax, margin_loss
+from taxolearn.methods.certified import CertifiedClassifier
+from taxolearn.methods.checkpoint import Checkpoint, mark_of
+from taxolearn.methods.growing import grown_dual, grown_problem
+from taxolearn.methods.inputs import check_positive, check_rows
+from taxolearn.methods.progress import pass_reporter
+from taxolearn.problem import Problem
+from taxolearn.regularizers import PathSum, flat, node_weights, path_sum
+from taxolearn.regularizers.node_weights import Rule
+from taxolearn.solvers import (
+    Progress,
+    Solution,
+    solve_level_sweep,
+    solve_path_descent,
+    solve_smooth,
+    solve_tree_sweeps,
+)
+from taxolearn.structure import Taxonomy
+from taxolearn.structure.names import show
+
+SOLVERS = ("auto", "tree", "descent", "newton", "levels")
+Loss = MarginLoss | Softmax
+
+
+class Start(NamedTuple):
+    """Where a fit may start: a dual, for solvers that have one, and weights for those that do not.
+
+    >>> Start(None, None).dual is None
+    True
+    """
+
+    dual: Any
+    weights: Any
+
+
+class Kept(NamedTuple):
+    """What `warm_start` keeps of a fit.
+
+    >>> Kept("mark", 1.0, None, None, None).C
+    1.0
+    """
+
+    mark: str
+    C: float
+    dual: Any
+    weights: Any
+    problem: Any
+
+
+class Recursive(CertifiedClassifier):
+    """Base of RecursiveSVM and RecursiveLogistic.
+
+    >>> from taxolearn import RecursiveSVM
+    >>> issubclass(RecursiveSVM, Recursive)
+    True
+    """
+
+    _empty_classes: ClassVar[Literal["drop", "keep"]] = "keep"
+    _losses: tuple[str, ...]
+
+    loss: str
+    weights: Any
+    root: str
+    solver: str
+    intercept_prior: float
+    warm_start: bool
+    node_weights_: npt.NDArray[np.float64]
+    checkpoint: str | Path | None
+    checkpoint_seconds: float
+    _kept: Kept
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._check_choice("loss", self._losses)
+        self._check_choice("root", ("pinned", "free"))
+        self._check_choice("solver", SOLVERS)
+        if isinstance(self.weights, str):
+            self._check_choice("weights", get_args(Rule))
+        elif np.ndim(self.weights) == 0:
+            check_positive(weights=self.weights)
+        check_positive(checkpoint_seconds=self.checkpoint_seconds)
+        prior = self.intercept_prior
+        if isinstance(prior, bool) or not isinstance(prior, int | float) or not np.isfinite(prior):
+            raise DataError(f"intercept_prior={show(prior)} is not allowed; give a number")
+
+    def _loss(self) -> Loss:
+        return Softmax() if self.loss == "softmax" else margin_loss(self.loss, self._losses)
+
+    def _prepare(self, problem: Problem) -> None:
+        self.node_weights_ = self._scales(problem)
+
+    def _scales(self, problem: Problem) -> npt.NDArray[np.float64]:
+        taxonomy = problem.taxonomy
+        if taxonomy is None:
+            return np.ones(problem.n_classes)
+        if isinstance(self.weights, str):
+            root, rule = cast(Any, self.root), cast(Any, self.weights)
+            return node_weights(taxonomy, rule, root=root, class_nodes=problem.class_nodes)
+        if np.ndim(self.weights):
+            scales = np.array(self.weights, dtype=np.float64)
+        else:
+            scales = np.full(taxonomy.n_nodes, float(self.weights))
+            scales[taxonomy.leaf_ids] = 1.0
+        if self.root == "pinned" and len(scales):
+            scales[0] = 0.0
+        return scales
+
+    def _tie(self, problem: Problem) -> PathSum:
+        if problem.taxonomy is None:
+            return flat(problem.n_classes)
+        return path_sum(problem.taxonomy, problem.class_nodes, self.node_weights_)
+
+    def _solver(self, problem: Problem, tie: PathSum) -> Any:
+        """The solver asked for, or the one that suits the loss and the structure."""
+        smooth = self.loss in ("logistic", "softmax")
+        tree = problem.taxonomy is None or problem.taxonomy.is_tree
+        chosen = self.solver
+        if chosen == "auto":
+            sweeps = tree and not smooth and (problem.taxonomy is None or tie.scale[0] == 0.0)
+            chosen = "newton" if smooth else "tree" if sweeps else "descent"
+        wrong = {
+            "tree": not tree or smooth or (problem.taxonomy is not None and tie.scale[0] != 0.0),
+            "descent": self.loss == "softmax",
+            "newton": self.loss == "hinge",
+            "levels": not tree or self.loss == "softmax",
+        }
+        if wrong[chosen]:
+            raise DataError(
+                f"solver={chosen!r} cannot solve loss={self.loss!r} with root={self.root!r} on this taxonomy; "
+                "use solver='auto'"
+            )
+        return {
+            "tree": solve_tree_sweeps,
+            "descent": solve_path_descent,
+            "newton": solve_smooth,
+            "levels": solve_level_sweep,
+        }[chosen]
+
+    def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
+        tie = self._tie(problem)
+        solve = self._solver(problem, tie)
+        settings: dict[str, Any] = {
+            "bias_feature": self._bias_feature,
+            "bias_prior": float(self.intercept_prior),
+            "tol": float(self.tol),
+            "max_iter": self._epochs,
+            "max_seconds": self.max_seconds,
+            "start": start,
+        }
+        if solve is solve_smooth:
+            settings["start"] = getattr(start, "weights", None)
+        else:
+            settings |= {"n_jobs": self.n_jobs, "seed": seed, "start": getattr(start, "dual", None)}
+        if solve is solve_tree_sweeps:
+            settings |= self._watched(problem, tie, settings, pass_reporter(bool(verbose), float(self.tol)))
+        return solve(problem, self._loss(), tie, float(self.C), **settings)  # type: ignore[no-any-return]
+
+    def _watched(
+        self, problem: Problem, tie: PathSum, settings: dict[str, Any], report: Any
+    ) -> dict[str, Any]:
+        """What the tree solver is told besides: where to go on from, and to whom its duals go after a pass."""
+        start = settings["start"]
+        if self.checkpoint is None:
+            return {"on_pass": None if report is None else lambda progress, dual: report(progress)}
+        prior, bias = settings["bias_prior"], settings["bias_feature"]
+        mark = mark_of(
+            problem.fingerprint(), self.loss, float(self.C), tie.scale, tie.paths.indices, prior, bias
+        )
+        checkpoint = Checkpoint(self.checkpoint, mark, float(self.checkpoint_seconds))
+        last = checkpoint.read()
+
+        def on_pass(progress: Progress, dual: Callable[[], sp.csr_array]) -> None:
+            if report is not None:
+                report(progress)
+            if checkpoint.due() or progress.gap <= self.tol:
+                checkpoint.write(dual())
+
+        return {"on_pass": on_pass, "start": start if last is None else last}
+
+    def _certify(self, problem: Problem, solution: Solution) -> Certificate:
+        loss, tie = self._loss(), self._tie(problem)
+        prior = float(self.intercept_prior)
+        if isinstance(loss, Softmax):
+            return certify_softmax(problem, solution, tie, self.C, self._bias_feature, prior)
+        return certify_path_sum(problem, solution, loss, tie, self.C, self._bias_feature, prior)
+
+    def _start(self, problem: Problem) -> Start | None:
+        """The last fit, where `warm_start` asks for it and rows and labels are the same; C may have changed."""
+        kept = getattr(self, "_kept", None)
+        if not self.warm_start or kept is None or kept.mark != problem.fingerprint():
+            return None
+        dual = kept.dual if self.loss == "softmax" else kept.dual * (self.C / kept.C)
+        return Start(dual, kept.weights)
+
+    def _keep(self, problem: Problem, solution: Solution) -> None:
+        if self.warm_start:
+            self._kept = Kept(
+                self.data_["fingerprint"], float(self.C), solution.dual, solution.weights, problem
+            )
+
+    def add_classes(self, taxonomy: Taxonomy, X_new: Any, y_new: Any, sample_weight: Any = None) -> Self:
+        """Learn classes that were added to the taxonomy, from new rows and all the old ones, without starting over.
+
+        `taxonomy` must hold all classes learned so far; classes may have moved, and old leaves may have got
+        children. The fit starts from the duals of the last one and ends with the certificate of the whole problem,
+        at `tol`. Needs `warm_start=True`, with which the rows of the last fit are kept (not copied).
+
+        >>> from taxolearn import RecursiveSVM
+        >>> old = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+        >>> model = RecursiveSVM(old, warm_start=True).fit([[-1.0], [1.0]], ["Cat", "Dog"])
+        >>> new = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Animal/Emu"])
+        >>> model.add_classes(new, [[9.0]], ["Emu"]).classes_.tolist()
+        ['Cat', 'Dog', 'Emu']
+        """
+        check_is_fitted(self)
+        kept = getattr(self, "_kept", None)
+        if kept is None or not self.warm_start or self.taxonomy is None or self.loss == "softmax":
+            raise DataError(
+                "add_classes needs a one-vs-rest loss, a taxonomy, and a fit with warm_start=True, which keeps its rows"
+            )
+        self._check_parameters()
+        rows = check_rows(self, X_new, reset=False)
+        problem, y = grown_problem(
+            kept.problem, taxonomy, rows, y_new, sample_weight, self.class_weight, self._empty_classes
+        )
+        self.taxonomy = taxonomy
+        dual = grown_dual(kept.problem, problem, kept.dual * (self.C / kept.C))
+        return self._fit_problem(problem, y, Start(dual, None))

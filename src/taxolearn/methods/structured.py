@@ -1,0 +1,122 @@
+"""What the methods with a structured hinge share: one label a row, their solver, its certificate, a path of C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.certificates import Certificate, certify_structured
+from taxolearn.errors import DataError, LabelError
+from taxolearn.losses import StructuredHinge
+from taxolearn.methods.calibrated import CalibratedProbabilities
+from taxolearn.methods.inputs import check_positive
+from taxolearn.methods.progress import pass_reporter
+from taxolearn.problem import Problem
+from taxolearn.regularizers import PathSum, flat, path_sum
+from taxolearn.solvers import Solution, solve_structured
+from taxolearn.structure.names import show
+
+
+class StructuredMethod(CalibratedProbabilities):
+    """Base of the structured max-margin estimators; see MulticlassSVM, HierarchicalSVM and their kin.
+
+    Each says its tie (`_tie`) and its loss (`_structured_loss`).
+
+    >>> from taxolearn import MulticlassSVM
+    >>> issubclass(MulticlassSVM, StructuredMethod)
+    True
+    """
+
+    _empty_classes: ClassVar[Literal["drop", "keep"]] = "keep"
+
+    warm_start: bool
+    node_weights_: npt.NDArray[np.float64]
+    _dual: tuple[str, float, sp.csr_array]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        return tags
+
+    def _tie(self, problem: Problem) -> PathSum:
+        """The tie of the classes, with the scales kept in `node_weights_`."""
+        if problem.taxonomy is None:
+            return flat(problem.n_classes)
+        return path_sum(problem.taxonomy, problem.class_nodes, self.node_weights_)
+
+    def _node_weights(self, problem: Problem) -> npt.NDArray[np.float64]:
+        raise NotImplementedError
+
+    def _structured_loss(self, problem: Problem) -> StructuredHinge:
+        raise NotImplementedError
+
+    def _prepare(self, problem: Problem) -> None:
+        several = np.flatnonzero(np.diff(problem.labels.indptr) != 1)
+        if problem.labels.multilabel and len(several):
+            raise LabelError(
+                f"row {several[0]} has {np.diff(problem.labels.indptr)[several[0]]} labels, and "
+                f"{type(self).__name__} learns from one label a row; use a one-vs-rest or recursive method"
+            )
+        self.node_weights_ = (
+            np.ones(problem.n_classes) if problem.taxonomy is None else self._node_weights(problem)
+        )
+
+    def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
+        return solve_structured(
+            problem,
+            self._structured_loss(problem),
+            self._tie(problem),
+            float(self.C),
+            bias_feature=self._bias_feature,
+            tol=float(self.tol),
+            max_iter=self._epochs,
+            n_jobs=self.n_jobs,
+            max_seconds=self.max_seconds,
+            seed=seed,
+            start=start,
+            on_epoch=pass_reporter(bool(verbose), float(self.tol)),
+        )
+
+    def _certify(self, problem: Problem, solution: Solution) -> Certificate:
+        loss = self._structured_loss(problem)
+        return certify_structured(problem, solution, loss, self._tie(problem), self.C, self._bias_feature)
+
+    def _start(self, problem: Problem) -> sp.csr_array | None:
+        """The last dual, where `warm_start` asks for it and rows and labels are the same; C may have changed."""
+        kept = getattr(self, "_dual", None)
+        if not self.warm_start or kept is None:
+            return None
+        mark, C, dual = kept
+        return dual * (self.C / C) if mark == problem.fingerprint() else None
+
+    def _keep(self, problem: Problem, solution: Solution) -> None:
+        if self.warm_start:
+            self._dual = (self.data_["fingerprint"], float(self.C), solution.dual)
+
+    def fit_path(self, X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None) -> Iterator[Self]:
+        """Fit for every C in turn, smallest first, each started from the dual of the last; yields fitted copies.
+
+        With lambda of the paper, C = 1 / (2 lambda). Copies of the weights are yielded, so take from each what
+        you need before the next one.
+
+        >>> from taxolearn import MulticlassSVM
+        >>> X, y = [[-1.0], [0.0], [1.0]], ["a", "b", "c"]
+        >>> [(model.C, model.certificate_.holds(1e-3)) for model in MulticlassSVM().fit_path(X, y, [10.0, 0.1])]
+        [(0.1, True), (10.0, True)]
+        """
+        from sklearn.base import clone
+
+        if isinstance(Cs, str | bytes) or not hasattr(Cs, "__iter__"):
+            raise DataError(f"Cs={show(Cs)} is not allowed; give a list of positive numbers")
+        values = list(Cs)
+        for C in values:
+            check_positive(C=C)
+        model = clone(self).set_params(warm_start=True)
+        for C in sorted(values):
+            model.set_params(C=C)
+            model.fit(X, y, sample_weight=sample_weight)
+            yield model

@@ -1,0 +1,81 @@
+"""Which rows each class works on at the start of a tree solve."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.problem import Problem
+from taxolearn.solvers.tree_forest import Forest
+
+_ANYWHERE, _NEAR = 64, 32  # random rows: of all, and under each ancestor
+
+
+def first_rows(problem: Problem, forest: Forest, rng: np.random.Generator) -> Any:
+    """A class's own rows, random ones, and random ones under each of its ancestors, all at dual zero."""
+    own_indptr, own_rows = _own_rows(problem, forest)
+    weighted = np.flatnonzero(problem.row_weight > 0)
+    chosen: list[Any] = [None] * len(forest.classes)
+    path: list[int] = []
+    for node in range(len(forest.end)):
+        while path and forest.end[path[-1]] <= node:
+            path.pop()
+        path.append(node)
+        for k in range(forest.first[node], forest.own[node]):
+            picks = [rng.choice(weighted, _ANYWHERE)]
+            for above in path:
+                under = own_rows[own_indptr[forest.first[above]] : own_indptr[forest.last[above]]]
+                picks.append(under if len(under) <= _NEAR else rng.choice(under, _NEAR))
+            chosen[k] = np.unique(np.concatenate(picks))
+    return _pack(own_indptr, own_rows, chosen)
+
+
+def given_rows(problem: Problem, forest: Forest, start: sp.csr_array, highest: float) -> Any:
+    """A class's own rows and those with a dual in `start`, which is moved to between 0 and `highest` times its cost."""
+    own_indptr, own_rows = _own_rows(problem, forest)
+    weighted = problem.row_weight > 0
+    given = sp.csr_array(start)[forest.classes]
+    chosen = [given.indices[a:b][weighted[given.indices[a:b]]] for a, b in pairwise(given.indptr.tolist())]
+    active = _pack(own_indptr, own_rows, chosen)
+    value = np.zeros(problem.n_rows)
+    for k in range(len(forest.classes)):
+        span = slice(active.indptr[k], active.indptr[k + 1])
+        stored = slice(given.indptr[k], given.indptr[k + 1])
+        value[given.indices[stored]] = given.data[stored]
+        active.dual[span] = value[active.rows[span]]
+        value[given.indices[stored]] = 0.0
+    number = np.repeat(forest.classes, np.diff(active.indptr))
+    place = np.arange(len(active.rows)) - np.repeat(active.indptr[:-1], np.diff(active.indptr))
+    own = place < np.repeat(active.positive, np.diff(active.indptr))
+    cost = np.where(own, problem.positive_weight[number], problem.negative_weight[number])
+    if np.isfinite(highest):
+        cost *= highest * problem.row_weight[active.rows]
+    else:
+        cost = np.where(cost > 0, np.inf, 0.0)
+    np.clip(active.dual, 0.0, cost, out=active.dual)
+    return active
+
+
+def _own_rows(problem: Problem, forest: Forest) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Weighted rows of each class in the forest's order."""
+    weighted = sp.csr_array(problem.targets.multiply((problem.row_weight > 0)[:, None]))
+    weighted.eliminate_zeros()
+    by_class = weighted.tocsc()[:, forest.classes]
+    return by_class.indptr.astype(np.int64), by_class.indices.astype(np.int32)
+
+
+def _pack(own_indptr: npt.NDArray[np.int64], own_rows: npt.NDArray[np.int32], chosen: list[Any]) -> Any:
+    from taxolearn.kernels.tree_descent import Active
+
+    pieces = []
+    for k, rows in enumerate(chosen):
+        own = own_rows[own_indptr[k] : own_indptr[k + 1]]
+        pieces += [own, np.setdiff1d(rows, own).astype(np.int32)]
+    sizes = np.array([len(piece) for piece in pieces], dtype=np.int64).reshape(-1, 2).sum(axis=1)
+    indptr = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
+    every = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
+    return Active(indptr, np.diff(own_indptr), every, np.zeros(len(every)))

@@ -1,0 +1,314 @@
+"""Recursive regularization on a tree: sweeps over the few rows that matter, priced against all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.engines import Outcome, ThreadEngine
+from taxolearn.errors import DataError
+from taxolearn.losses import MarginLoss
+from taxolearn.problem import Problem
+from taxolearn.regularizers import PathSum
+from taxolearn.solvers.solution import Progress, Solution, Status
+from taxolearn.solvers.tree_active import first_rows, given_rows
+from taxolearn.solvers.tree_forest import make_forest
+from taxolearn.solvers.tree_weights import make_weights
+
+_SWEEPS, _EPOCHS = 3, 3
+_GROWTH = 8.0
+_GROWTH_LOW = 1.0
+_KEEP_PASSES = 2  # in which rows that turned out useless stay: weights still move much
+_SHARE = 0.3  # of the tolerated gap may come from rows that a class does not work on
+_GOAL = 0.1  # of the tolerated gap is left to a class at a visit
+_BLOCK_CLASSES = 64  # one read of X prices this many
+_TURNED = 8  # vectors turned into columns at a time
+_SCRATCH_BYTES = 160 * 2**20  # of a worker's room for pricing
+
+Array = npt.NDArray[np.float64]
+OnPass = Callable[[Progress, Callable[[], sp.csr_array]], None]
+
+
+def solve_tree_sweeps(
+    problem: Problem,
+    loss: MarginLoss,
+    tie: PathSum,
+    C: float,
+    *,
+    bias_feature: float = 1.0,
+    bias_prior: float = 0.0,
+    tol: float = 5e-2,
+    max_iter: int = 100,
+    n_jobs: int | None = None,
+    max_seconds: float | None = None,
+    seed: int = 0,
+    start: sp.csr_array | None = None,
+    on_pass: OnPass | None = None,
+) -> Solution:
+    """Minimise 1/2 sum_n ||u_n||^2/a_n + 1/2 sum_l (b_l - b0)^2 + sum_il c_il loss(y_il (w_l . x_i + s b_l)) on a tree.
+
+    w_l is the sum of the node vectors u_n on the path of class l: recursive regularization (Gopal, Yang 2013, HR-SVM),
+    with s = `bias_feature` and b0 = `bias_prior`. Needs a loss whose dual is sparse (hinge, squared hinge) and a tie
+    that is a tree once nodes of scale zero are left out; trees that share no node are solved on threads of their
+    own (`n_jobs`). Classes without a weighted row have no losses and take their parent's vector.
+
+    Only non-zero duals are kept. Each pass sweeps them by coordinate descent, then prices every class against all
+    rows, which yields both objectives, the best bias of each class and the rows it was missing. It stops at a
+    relative gap of `tol`, after `max_iter` passes, `max_seconds`, or on Ctrl-C. `start` is a dual to go on from,
+    classes x rows; `on_pass(progress, dual)` is called after each pass, dual() being the duals so far.
+
+    >>> from taxolearn import Taxonomy
+    >>> from taxolearn.losses import SquaredHinge
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.regularizers import path_sum
+    >>> tree = Taxonomy.from_paths(["all/cat/lion", "all/cat/puma", "all/dog"])
+    >>> problem = make_problem([[0.0], [1.0], [2.0]], ["lion", "puma", "dog"], tree)
+    >>> tie = path_sum(tree, problem.class_nodes, np.array([0.0, 1.0, 1.0, 1.0, 1.0]))
+    >>> solution = solve_tree_sweeps(problem, SquaredHinge(), tie, C=1.0, tol=1e-4)
+    >>> solution.status.value, round(solution.history[-1].primal, 3)
+    ('converged', 4.045)
+    """
+    import threadpoolctl
+
+    if not loss.sparse_dual:
+        raise DataError(
+            f"tree sweeps need a loss with a sparse dual, not {loss.name}; use solve_path_descent"
+        )
+    # the solver's own threads are the parallelism; BLAS threads inside them would only fight for the cores
+    with threadpoolctl.threadpool_limits(1, user_api="blas"):
+        run = _Run(problem, loss, tie, C, bias_feature, bias_prior, tol, seed, start)
+        return run.solve(ThreadEngine(n_jobs, max_seconds), max_iter, on_pass)
+
+
+class _Run:
+    """One solve: the arrays that all tasks read, the active rows of each class, and the bounds so far."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        loss: MarginLoss,
+        tie: PathSum,
+        C: float,
+        bias_feature: float,
+        bias_prior: float,
+        tol: float,
+        seed: int,
+        start: sp.csr_array | None,
+    ) -> None:
+        from taxolearn.kernels import tree_descent, tree_pricing
+        from taxolearn.kernels.dual_descent import row_squares
+        from taxolearn.kernels.rows import DenseRows, SparseRows
+
+        self.descent, self.pricing = tree_descent, tree_pricing
+        self.problem, self.loss, self.tie, self.tol, self.seed = problem, loss, tie, tol, seed
+        self.bias_feature, self.bias_prior = float(bias_feature), float(bias_prior)
+        X = problem.X
+        self.rows: Any = SparseRows(X.indptr, X.indices, X.data) if sp.issparse(X) else DenseRows(X)
+        self.squares = row_squares(self.rows, 0.0)
+        counted = (problem.targets.T @ (problem.row_weight > 0).astype(np.float64)) > 0
+        self.forest = make_forest(tie, counted)
+        self.tree = self.forest.arrays()
+        order = self.forest.classes
+        self.costs = tree_descent.Costs(
+            C * problem.row_weight, problem.positive_weight[order], problem.negative_weight[order]
+        )
+        if start is None:
+            self.active = first_rows(problem, self.forest, np.random.default_rng(seed))
+        else:
+            # the largest dual of a row of cost 1, as the kernels know it
+            highest = float(type(loss).kernel_upper(loss, C))  # type: ignore[attr-defined]
+            self.active = given_rows(problem, self.forest, start, highest)
+        self.biases = bias_prior + self.bias_feature * self._signed_sums()
+        self.polished = self.biases.copy()
+        self.report = np.zeros((len(order), tree_pricing.REPORT_WIDTH))
+        self.goals = np.zeros(len(order))
+        self.float = np.float32 if tol >= 1e-3 else np.float64  # of scores while pricing
+        self.scratch: list[tuple[Any, ...]] = []
+        self.open = np.ones(len(self.forest.tops), dtype=bool)
+        self.passes = 0
+
+    def _signed_sums(self) -> Array:
+        """sum_i d_il y_il of each class."""
+        active = self.active
+        sums = np.zeros(len(active.positive))
+        for k in range(len(sums)):
+            start, stop = active.indptr[k], active.indptr[k + 1]
+            own = start + active.positive[k]
+            sums[k] = active.dual[start:own].sum() - active.dual[own:stop].sum()
+        return sums
+
+    def sweep(self, engine: ThreadEngine) -> Outcome:
+        """Coordinate descent over the open trees, each on one thread."""
+        tops = self.forest.tops[self.open]
+        work = self.active.indptr[self.forest.last[tops]] - self.active.indptr[self.forest.first[tops]]
+
+        def task(top: int) -> float:
+            w = np.zeros(self.problem.n_features)
+            gap: float = self.descent.sweep_tree(
+                self.loss,
+                self.rows,
+                self.squares,
+                self.tree,
+                self.active,
+                self.costs,
+                top,
+                self.bias_feature,
+                _SWEEPS,
+                _EPOCHS,
+                self.goals,
+                w,
+                self.biases,
+                self.seed + self.passes,
+                engine.stop,
+            )
+            return gap
+
+        return engine.run(task, [int(top) for top in tops[np.argsort(-work)]], lambda *_: None)
+
+    def price(self, engine: ThreadEngine) -> Outcome:
+        """Objectives of the open trees over all rows; the active rows grow by what was missing."""
+        n = len(self.active.positive)
+        sizes = np.diff(self.active.indptr)
+        most = (np.maximum(64, sizes) * self._growth()).astype(np.int64)
+        keep = np.ones(len(self.active.rows), dtype=np.bool_)
+        begin, finish = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        parts: list[tuple[int, int, npt.NDArray[np.int32]]] = []
+        tasks = self._price_tasks(engine.n_workers)
+
+        def task(span: tuple[int, int, int]) -> npt.NDArray[np.int32]:
+            top, start, stop = span
+            scratch = self.scratch.pop() if self.scratch else self._make_scratch()
+            fresh = np.empty(int(most[start:stop].sum()), dtype=np.int32)
+            self.pricing.price_classes(
+                self.loss,
+                self.rows,
+                self.tree,
+                self.active,
+                self.costs,
+                top,
+                start,
+                stop,
+                self.bias_feature,
+                self.bias_prior,
+                _SHARE * self.tol,
+                most,
+                *scratch,
+                self.biases,
+                keep,
+                fresh,
+                begin,
+                finish,
+                self.report,
+            )
+            self.scratch.append(scratch)
+            return fresh[: finish[stop - 1]].copy()
+
+        outcome = engine.run(task, tasks, lambda span, fresh: parts.append((span[1], span[2], fresh)))
+        for start, stop, _ in parts:
+            self.polished[start:stop] = self.report[start:stop, self.pricing.BIAS]
+        if self.passes < _KEEP_PASSES:
+            keep[:] = True
+        self._regrow(parts, keep, begin, finish)
+        self.passes += 1
+        return outcome
+
+    def _growth(self) -> float:
+        ratio = 0.6 * self.problem.n_rows * len(self.report) / (40.0 * max(1, len(self.active.rows)))
+        return min(max(_GROWTH_LOW, ratio), _GROWTH)
+
+    def _make_scratch(self) -> tuple[Any, ...]:
+        n, width = self.problem.n_rows, self.problem.n_features
+        item = np.dtype(self.float).itemsize
+        room = max(1, min(_BLOCK_CLASSES, len(self.report), _SCRATCH_BYTES // (item * (n + width))))
+        return (
+            np.zeros(width),
+            np.empty((_TURNED, width), dtype=self.float),
+            np.empty(width * room, dtype=self.float),
+            np.empty(n * room, dtype=self.float),
+        )
+
+    def _price_tasks(self, n_workers: int) -> list[tuple[int, int, int]]:
+        forest = self.forest
+        tasks = []
+        size = _BLOCK_CLASSES * max(1, len(self.report) // (_BLOCK_CLASSES * 8 * n_workers))
+        # runs of neighbouring open trees are priced together: blocks stay full
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], self.open, [False]))))
+        for a, b in edges.reshape(-1, 2):
+            begin, finish = forest.first[forest.tops[a]], forest.last[forest.tops[b - 1]]
+            for start in range(begin, finish, size):
+                top = forest.tops[np.searchsorted(forest.first[forest.tops], start, side="right") - 1]
+                tasks.append((int(top), int(start), int(min(finish, start + size))))
+        return tasks
+
+    def _regrow(self, parts: list[Any], keep: Any, begin: Any, finish: Any) -> None:
+        active = self.active
+        offset = 0
+        for start, stop, fresh in parts:
+            begin[start:stop] += offset
+            finish[start:stop] += offset
+            offset += len(fresh)
+        fresh = np.concatenate([part[2] for part in parts]) if parts else np.empty(0, dtype=np.int32)
+        kept = np.add.reduceat(keep, active.indptr[:-1], dtype=np.int64) if len(keep) else 0
+        indptr = np.concatenate(([0], np.cumsum(kept + finish - begin)))
+        rows = np.empty(indptr[-1], dtype=np.int32)
+        dual = np.empty(indptr[-1])
+        self.pricing.regrow(active, keep, fresh, begin, finish, indptr, rows, dual)
+        self.active = self.descent.Active(indptr, active.positive, rows, dual)
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Primal and dual of each tree at the last pricing."""
+        p, r = self.pricing, self.report
+        beta = self.biases - self.bias_prior
+        primal = r[:, p.LOSSES] + 0.5 * r[:, p.QUADRATIC] + 0.5 * (r[:, p.BIAS] - self.bias_prior) ** 2
+        dual = -0.5 * r[:, p.QUADRATIC] - 0.5 * beta**2 - self.bias_prior * beta - r[:, p.CONJUGATES]
+        self.goals[:] = _GOAL * self.tol * primal
+        starts = self.forest.first[self.forest.tops]
+        return np.add.reduceat(primal, starts), np.add.reduceat(dual, starts)
+
+    def solve(self, engine: ThreadEngine, max_iter: int, on_pass: OnPass | None) -> Solution:
+        history: list[Progress] = []
+        goal = 0.999 * self.tol  # the certificate adds up in another order and precision
+        status = Status.ITERATION_LIMIT
+        while self.passes < max_iter:
+            outcome = self.sweep(engine)
+            if outcome is Outcome.COMPLETED:
+                outcome = self.price(engine)
+            if outcome is not Outcome.COMPLETED:
+                status = Status.INTERRUPTED if outcome is Outcome.INTERRUPTED else Status.TIME_LIMIT
+                break
+            primal, dual = self.bounds()
+            history.append(Progress(engine.seconds, self.passes, float(primal.sum()), float(dual.sum())))
+            if on_pass is not None:
+                on_pass(history[-1], self.dual)
+            if history[-1].gap <= goal:
+                status = Status.CONVERGED
+                break
+            self.open = primal - dual > goal * primal
+        self.scratch.clear()
+        problem, order = self.problem, self.forest.classes
+        intercept = np.full(problem.n_classes, self.bias_prior * self.bias_feature)
+        intercept[order] = self.polished * self.bias_feature
+        found = self.dual()
+        weights = make_weights(problem, self.tie, self.forest, self.rows, self.active, found, intercept)
+        return Solution(weights, found, status, self.passes, history)
+
+    def dual(self) -> sp.csr_array:
+        """The duals, classes x rows."""
+        active, order = self.active, self.forest.classes
+        live = active.dual != 0.0
+        counts = np.zeros(self.problem.n_classes, dtype=np.int64)
+        ends = np.concatenate(([0], np.cumsum(live)))[active.indptr]
+        counts[order] = np.diff(ends)
+        indptr = np.concatenate(([0], np.cumsum(counts)))
+        rows, values = active.rows[live], active.dual[live]
+        where = np.repeat(indptr[order] - ends[:-1], np.diff(ends)) + np.arange(len(rows))
+        indices, data = np.empty_like(rows), np.empty_like(values)
+        indices[where], data[where] = rows, values
+        shape = (self.problem.n_classes, self.problem.n_rows)
+        matrix = sp.csr_array((data, indices, indptr.astype(np.int32)), shape=shape)
+        matrix.sort_indices()
+        return matrix

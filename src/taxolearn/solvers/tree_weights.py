@@ -1,0 +1,116 @@
+"""Weights of a tree solve from its duals: dense by class, sparse by node, or left as duals, by what they would take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.models import LinearWeights, NodeWeights
+from taxolearn.models.dual_weights import DualWeights
+from taxolearn.problem import Problem
+from taxolearn.regularizers import PathSum
+from taxolearn.solvers.tree_forest import Forest
+
+_DENSE_BYTES = 2**30  # class weights up to this are dense
+_SPARSE_BYTES = 2**30  # node vectors up to this are stored
+
+Array = npt.NDArray[np.float64]
+
+
+def make_weights(
+    problem: Problem,
+    tie: PathSum,
+    forest: Forest,
+    rows: Any,
+    active: Any,
+    dual: sp.csr_array,
+    intercept: Array,
+) -> LinearWeights | NodeWeights | DualWeights:
+    """u_n = a_n sum over classes l under n of sum_i d_il y_il x_i, and w_l the sum along the path of class l.
+
+    `rows` and `active` are the rows of X and the duals as the kernels take them, `dual` is classes x rows. A class
+    without rows of its own takes what its ancestors have.
+    """
+    vectors = _Vectors(problem, forest, rows, active)
+    if problem.n_classes * problem.n_features * 8 <= _DENSE_BYTES:
+        return LinearWeights(_dense(problem, tie, forest, vectors), intercept)
+    if _stored_bytes(problem, tie, forest, active) <= _SPARSE_BYTES:
+        return NodeWeights(_sparse(tie, forest, vectors), tie.paths, intercept)
+    targets = problem.targets.T.tocsr()
+    signed = sp.csr_array(2.0 * dual.multiply(targets) - dual)
+    signed.sort_indices()
+    return DualWeights(problem.X, signed, tie.paths, tie.scale, intercept)
+
+
+class _Vectors:
+    """Sums of signed rows, by node of the forest and by class."""
+
+    def __init__(self, problem: Problem, forest: Forest, rows: Any, active: Any) -> None:
+        from taxolearn.kernels import tree_descent
+
+        self.kernels, self.forest, self.rows, self.active = tree_descent, forest, rows, active
+        self.tree = forest.arrays()
+        # a node's sum without its scale
+        self.plain = self.tree._replace(scale=np.ones(len(forest.scale)))
+        self.w = np.zeros(problem.n_features)
+        self.share, self.touched = np.zeros(problem.n_rows), np.zeros(problem.n_rows, dtype=np.bool_)
+
+    def of_node(self, number: int) -> Array:
+        """z of a node of the forest; valid until the next call."""
+        self.w[:] = 0.0
+        self.kernels.add_node(
+            self.rows, self.plain, self.active, number, 1.0, self.w, self.share, self.touched
+        )
+        return self.w
+
+    def of_classes(self) -> Array:
+        """w of all classes of the forest, in its order."""
+        out = np.empty((len(self.forest.classes), len(self.w)))
+        self.w[:] = 0.0
+        for top in self.forest.tops:
+            self.kernels.class_vectors(self.rows, self.tree, self.active, top, self.w, out)
+        return out
+
+
+def _dense(problem: Problem, tie: PathSum, forest: Forest, vectors: _Vectors) -> Array:
+    found = vectors.of_classes()
+    if np.array_equal(forest.classes, np.arange(problem.n_classes)):
+        return found
+    coef = np.zeros((problem.n_classes, problem.n_features))
+    coef[forest.classes] = found
+    empty = np.setdiff1d(np.arange(problem.n_classes), forest.classes)
+    users = tie.paths[empty].tocsc()
+    for node in np.flatnonzero(np.diff(users.indptr)):
+        if forest.member[node] >= 0:
+            vector = tie.scale[node] * vectors.of_node(int(forest.member[node]))
+            for k in users.indices[users.indptr[node] : users.indptr[node + 1]]:
+                coef[empty[k]] += vector
+    return coef
+
+
+def _sparse(tie: PathSum, forest: Forest, vectors: _Vectors) -> sp.csr_array:
+    indices: list[Any] = []
+    data: list[Any] = []
+    counts = np.zeros(tie.n_nodes, dtype=np.int64)
+    for node in np.flatnonzero(forest.member >= 0):
+        vector = vectors.of_node(int(forest.member[node]))
+        where = np.flatnonzero(vector)
+        counts[node] = len(where)
+        indices.append(where.astype(np.int32))
+        data.append((tie.scale[node] * vector[where]).astype(np.float32))
+    indptr = np.concatenate(([0], np.cumsum(counts)))
+    parts = (np.concatenate(data), np.concatenate(indices), indptr.astype(np.int32))
+    return sp.csr_array(parts, shape=(tie.n_nodes, len(vectors.w)))
+
+
+def _stored_bytes(problem: Problem, tie: PathSum, forest: Forest, active: Any) -> float:
+    """What the node vectors take at most, in float32 with 32-bit indices."""
+    if not sp.issparse(problem.X):
+        return 8.0 * tie.n_nodes * problem.n_features
+    sizes = np.where(active.dual != 0, np.diff(problem.X.indptr)[active.rows], 0)
+    ends = np.concatenate(([0], np.cumsum(sizes)))[active.indptr]
+    bound = np.minimum(ends[forest.last] - ends[forest.first], problem.n_features)
+    return 8.0 * float(bound[forest.member[forest.member >= 0]].sum())

@@ -1,0 +1,211 @@
+"""Pricing and ascent on each row's simplex, held to a slow twin."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from reference.structured_twin import Twin, ascend_row, cost_matrix, margins_and_scalings, with_constant
+from taxolearn import Taxonomy
+from taxolearn.kernels import simplex_passes as passes
+from taxolearn.kernels.dual_descent import row_squares
+from taxolearn.kernels.rows import DenseRows, SparseRows
+from taxolearn.losses import structured_hinge
+from taxolearn.problem import make_problem
+from taxolearn.regularizers import path_sum
+from taxolearn.solvers import structured
+
+SLOW = bool(numba.config.DISABLE_JIT)
+N, WIDTH, BIAS = 14, 5, 0.7
+TREE = Taxonomy.from_edges([("r", "a"), ("r", "b"), ("a", 1), ("a", 2), ("b", 3), ("b", 4), (4, 5), ("r", 6)])
+DAG = Taxonomy.from_edges(
+    [("r", "a"), ("r", "b"), ("a", 1), ("a", 2), ("b", 2), ("b", 3), ("r", 3), ("b", 4)]
+)
+SETTINGS = [
+    (TREE, "hamming", "margin"),
+    (TREE, "zero_one", "slack"),
+    (TREE, "normalized", "unit"),
+    (DAG, "tree", "slack"),
+    (DAG, "sqrt_hamming", "unit"),
+    (DAG, "normalized", "margin"),
+]
+every_setting = pytest.mark.parametrize(
+    "setting", SETTINGS, ids=[f"{'tree' if s[0] is TREE else 'dag'}-{s[1]}-{s[2]}" for s in SETTINGS]
+)
+every_layout = pytest.mark.parametrize("layout", ["dense", "sparse"])
+
+
+class State:
+    """A small problem as the kernels see it, beside its twin."""
+
+    def __init__(self, setting, layout, table=True, seed=0):
+        taxonomy, cost, rescaling = setting
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(N, WIDTH)) * (rng.random((N, WIDTH)) < 0.7)
+        nodes = [
+            node for node in range(taxonomy.n_nodes) if taxonomy.is_leaf[node] or taxonomy.nodes[node] == 4
+        ]
+        names = [taxonomy.nodes[node] for node in nodes]
+        y = [names[k] for k in [*range(len(names)), *rng.integers(0, len(names), N - len(names))]]
+        problem = make_problem(X, [[name] for name in y], taxonomy)
+        self.n_classes = problem.n_classes
+        scale = rng.choice([0.3, 1.0, 2.0], size=taxonomy.n_nodes)
+        scale[0] = 0.0  # the root has no vector
+        tie = path_sum(taxonomy, problem.class_nodes, scale)
+        delta = cost_matrix(cost, taxonomy, problem.class_nodes, scale)
+        self.label, _ = structured.one_label_a_row(problem)
+        self.cost = rng.choice([0.5, 1.0, 3.0], size=N)
+        self.twin = Twin(
+            with_constant(X, BIAS), self.label, self.cost, tie.paths.toarray(), scale,
+            *margins_and_scalings(delta, rescaling),
+        )  # fmt: skip
+        loss = structured_hinge(problem, tie, cost, rescaling)
+        self.costs = structured.kernel_costs(loss)
+        if not table and loss.table is None:
+            self.costs = self.costs._replace(table=np.zeros((0, 0)))
+        self.paths = structured.kernel_paths(tie.paths, scale)
+        csr = sp.csr_array(X)
+        self.rows = SparseRows(csr.indptr, csr.indices, csr.data) if layout == "sparse" else DenseRows(X)
+        self.square = row_squares(self.rows, BIAS)
+        self.nodes, self.bias = np.zeros((WIDTH, taxonomy.n_nodes)), np.zeros(taxonomy.n_nodes)
+        self.scores, self.gaps = np.empty(taxonomy.n_nodes), np.zeros(N)
+        self.stop = np.zeros(1, dtype=np.int32)
+        share = rng.random((N, self.n_classes)) * (rng.random((N, self.n_classes)) < 0.4)
+        share[np.arange(N), self.label] = 0.0
+        bound = np.maximum(share.sum(axis=1), 1e-9) * rng.choice(
+            [1.0, 1.5], size=N
+        )  # some rows at their bound
+        self.set_dual(share / bound[:, None] * self.cost[:, None])
+
+    def set_dual(self, alpha):
+        dual = sp.csr_array(alpha)
+        self.slots = passes.repack(
+            passes.Slots(
+                dual.indptr.astype(np.int64), np.diff(dual.indptr).astype(np.int32),
+                dual.indices.astype(np.int32), dual.data,
+            ),
+            passes.VIOLATORS,
+        )  # fmt: skip
+        passes.weights_of(
+            self.rows, self.label, self.paths, self.costs, self.nodes, self.bias, BIAS, self.slots, self.stop
+        )
+
+    @property
+    def alpha(self):
+        found = np.zeros((N, self.n_classes))
+        for i in range(N):
+            for k in range(self.slots.indptr[i], self.slots.indptr[i] + self.slots.count[i]):
+                found[i, self.slots.classes[k]] = self.slots.alpha[k]
+        return found
+
+    @property
+    def U(self):
+        return np.vstack([self.nodes, self.bias]).T
+
+    def slot(self, i):
+        return self.slots.classes[self.slots.indptr[i] : self.slots.indptr[i] + self.slots.count[i]].tolist()
+
+    def price(self, rows):
+        report = np.zeros(2)
+        passes.price(
+            self.rows, self.label, self.cost, self.paths, self.costs, self.nodes, self.bias, BIAS, self.slots,
+            rows, self.scores, self.gaps, report, self.stop,
+        )  # fmt: skip
+        return report
+
+    def ascend(self, rows, full):
+        report = np.zeros(2)
+        passes.ascend(
+            self.rows, self.square, self.label, self.cost, self.paths, self.costs, self.nodes, self.bias, BIAS,
+            self.slots, rows, full, self.scores, self.gaps, report, self.stop,
+        )  # fmt: skip
+        return report
+
+
+@every_setting
+@every_layout
+@pytest.mark.parametrize("table", [True, False])
+def test_weights_and_gaps_are_those_of_the_dual(setting, layout, table):
+    state = State(setting, layout, table)
+    twin = state.twin
+    np.testing.assert_allclose(state.U, twin.a[:, None] * twin.node_sums(state.alpha), atol=1e-12)
+    squares = passes.node_squares(state.nodes, state.bias)
+    np.testing.assert_allclose(squares, (state.U**2).sum(axis=1), rtol=1e-12)
+    live = twin.a > 0
+    penalty = 0.5 * (squares[live] / twin.a[live]).sum()
+    linear = passes.linear_part(state.label, state.costs, state.slots)
+    assert linear - penalty == pytest.approx(twin.dual(state.alpha), rel=1e-11)
+    losses, gap = state.price(np.arange(N))
+    assert penalty + losses == pytest.approx(twin.primal(state.U), rel=1e-11)
+    assert gap == pytest.approx(twin.primal(state.U) - twin.dual(state.alpha), rel=1e-9)
+    assert state.gaps.sum() == pytest.approx(gap)
+
+
+@every_setting
+def test_pricing_adds_the_worst_violators(setting, monkeypatch):
+    state = State(setting, "sparse")
+    violations, alpha = state.twin.violations(state.U), state.alpha
+    before = [set(state.slot(i)) for i in range(N)]
+    state.price(np.arange(N))
+    for i in range(N):
+        held = [violations[i, k] for k in before[i]]
+        held += [0.0] if state.cost[i] - alpha[i].sum() > 1e-12 else []
+        added = [k for k in state.slot(i) if k not in before[i]]
+        others = [k for k in range(state.n_classes) if k not in before[i] and k != state.label[i]]
+        wanted = [k for k in others if violations[i, k] > min(held) + 1e-9]
+        assert set(wanted) <= set(added) or len(added) == passes.VIOLATORS
+        assert [violations[i, k] for k in added] == sorted((violations[i, k] for k in added), reverse=True)
+    np.testing.assert_array_equal(state.alpha, alpha)
+
+
+@every_setting
+@every_layout
+@pytest.mark.parametrize("full", [True, False])
+def test_a_row_ascends_as_its_twin(setting, layout, full):
+    for i in range(3 if SLOW else N):
+        state = State(setting, layout, seed=i)
+        if not full:
+            state.price(np.array([i]))
+        before = state.alpha
+        state.ascend(np.array([i]), full)
+        classes = state.slot(i)
+        expected = ascend_row(state.twin, before, i, classes, passes.INNER_SHARE)
+        np.testing.assert_allclose(state.alpha[i], expected, atol=1e-9)
+        np.testing.assert_allclose(
+            state.U, state.twin.a[:, None] * state.twin.node_sums(state.alpha), atol=1e-11
+        )
+        others = np.arange(N) != i
+        np.testing.assert_array_equal(state.alpha[others], before[others])
+
+
+@every_setting
+def test_passes_raise_the_dual_and_keep_it_feasible(setting):
+    state = State(setting, "sparse")
+    last = state.twin.dual(state.alpha)
+    for step in range(3 if SLOW else 20):
+        state.slots = passes.repack(state.slots, passes.VIOLATORS)
+        state.ascend(np.random.default_rng(step).permutation(N), step % 3 == 0)
+        now = state.twin.dual(state.alpha)
+        assert now >= last - 1e-12
+        assert np.all(state.alpha >= 0)
+        assert np.all(state.alpha.sum(axis=1) <= state.cost * (1 + 1e-12))
+        last = now
+    if not SLOW:
+        losses, gap = state.price(np.arange(N))
+        assert gap <= 0.05 * (losses + 1.0)
+
+
+def test_a_row_of_zeros_goes_to_its_worst_class():
+    state = State(SETTINGS[0], "dense")
+    rows = DenseRows(np.zeros((N, WIDTH)))
+    gram, gradient = np.zeros((3, 3)), np.array([0.0, 2.0, 1.0])
+    alpha = np.array([0.5, 0.0, 0.5])
+    passes.pairwise_steps(gram, gradient, alpha, 3, 1.0, 0.0, 10)
+    np.testing.assert_array_equal(alpha, [0.0, 1.0, 0.0])
+    assert row_squares(rows, 0.0).max() == 0.0
+    state.stop[0] = 1
+    before = state.alpha
+    assert state.ascend(np.arange(N), True).tolist() == [0.0, 0.0]
+    np.testing.assert_array_equal(state.alpha, before)

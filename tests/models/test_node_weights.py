@@ -1,0 +1,97 @@
+"""Node weights score as the class weights they add up to, and survive storage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from taxolearn.errors import DataError, ModelError
+from taxolearn.models import LinearWeights, NodeWeights, pack_weights, read_model, unpack_weights, write_model
+
+
+def made(sparse: bool, dtype: type = np.float64, seed: int = 0) -> NodeWeights:
+    rng = np.random.default_rng(seed)
+    nodes = rng.normal(size=(6, 9)) * (rng.random((6, 9)) < 0.5)  # nodes x features
+    paths = sp.csr_array((rng.random((4, 6)) < 0.5).astype(float))
+    intercept = rng.normal(size=4)
+    stored = sp.csr_array(nodes.astype(dtype)) if sparse else np.ascontiguousarray(nodes.T.astype(dtype))
+    return NodeWeights(stored, paths, intercept)
+
+
+def as_classes(weights: NodeWeights) -> LinearWeights:
+    nodes = weights.nodes.toarray() if weights.is_sparse else weights.nodes.T
+    return LinearWeights(weights.paths.toarray() @ nodes, weights.intercept)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse_rows", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_are_those_of_the_classes(sparse: bool, sparse_rows: bool, dtype: type) -> None:
+    weights = made(sparse, dtype)
+    dense = np.random.default_rng(1).normal(size=(7, 9)) * (np.random.default_rng(2).random((7, 9)) < 0.6)
+    X = sp.csr_array(dense) if sparse_rows else dense
+    expected = as_classes(weights).scores(X)
+    tolerance = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(weights.scores(X), expected, atol=tolerance)
+    assert weights.scores(X).dtype == dtype
+    np.testing.assert_array_equal(weights.top_k(X, 2)[0], as_classes(weights).top_k(X, 2)[0])
+    blocks = np.vstack([block for _, block in weights.score_blocks(X, max_bytes=64)])
+    np.testing.assert_allclose(blocks, expected, atol=tolerance)
+    coef = weights.coef
+    np.testing.assert_allclose(coef.toarray() if sparse else coef, as_classes(weights).coef, atol=tolerance)
+    for number in range(4):
+        columns = np.array([8, 0, 3])
+        np.testing.assert_allclose(
+            weights.entries(number, columns), as_classes(weights).coef[number, columns], atol=tolerance
+        )
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_round_trip_through_a_folder(sparse: bool, tmp_path: object) -> None:
+    weights = made(sparse)
+    header, arrays = pack_weights(weights)
+    write_model(f"{tmp_path}/model", {"weights": header}, arrays)
+    stored, found = read_model(f"{tmp_path}/model")
+    again = unpack_weights(stored["weights"], found)
+    assert isinstance(again, NodeWeights)
+    X = np.random.default_rng(3).normal(size=(5, 9))
+    np.testing.assert_array_equal(again.scores(X), weights.scores(X))
+    assert again.n_nodes == 6
+    assert again.is_sparse == sparse
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("weights/paths/indices", lambda a: a + 100),
+        ("weights/paths/indices", lambda a: -a - 1),
+        ("weights/paths/indptr", lambda a: a[:-1]),
+        ("weights/paths/indptr", lambda a: a[::-1].copy()),
+        ("weights/intercept", lambda a: a[:-1]),
+        ("weights/intercept", lambda a: a * np.nan),
+    ],
+)
+def test_damaged_paths_are_refused(sparse: bool, name: str, damage: object) -> None:
+    header, arrays = pack_weights(made(sparse))
+    arrays[name] = damage(arrays[name])  # type: ignore[operator]
+    with pytest.raises(ModelError):
+        unpack_weights(header, arrays)
+
+
+@pytest.mark.parametrize("n_nodes", [-1, 5, 7, 2**60, "6", None])
+def test_a_wrong_number_of_nodes_is_refused(n_nodes: object) -> None:
+    header, arrays = pack_weights(made(False))
+    with pytest.raises(ModelError):
+        unpack_weights({**header, "n_nodes": n_nodes}, arrays)
+
+
+def test_what_does_not_fit_together_is_refused() -> None:
+    paths = sp.csr_array(np.eye(2))
+    with pytest.raises(DataError, match="2-D"):
+        NodeWeights(np.zeros(3), paths, np.zeros(2))
+    with pytest.raises(DataError, match="float32 or float64"):
+        NodeWeights(np.zeros((3, 2), dtype=int), paths, np.zeros(2))
+    with pytest.raises(DataError, match="2 classes by 4 nodes"):
+        NodeWeights(np.zeros((3, 4)), paths, np.zeros(2))

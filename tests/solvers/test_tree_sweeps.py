@@ -1,0 +1,234 @@
+"""Tree sweeps against cone programmes, the flat solver and the certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from taxolearn import Taxonomy
+from taxolearn.certificates import certify_one_vs_rest
+from taxolearn.certificates.path_sum import certify_path_sum
+from taxolearn.errors import DataError, TaxonomyError
+from taxolearn.losses import MARGIN_LOSSES, Logistic
+from taxolearn.models import NodeWeights
+from taxolearn.models.dual_weights import DualWeights
+from taxolearn.problem import make_problem
+from taxolearn.regularizers import flat, path_sum
+from taxolearn.solvers import Status, solve_one_vs_rest, tree_weights
+from taxolearn.solvers.tree_sweeps import solve_tree_sweeps
+
+HINGES = ("hinge", "squared_hinge")
+every_hinge = pytest.mark.parametrize("name", HINGES)
+TREE = Taxonomy.from_edges(
+    [("all", "a"), ("all", "b"), ("a", "a1"), ("a", "a2"), ("b", "b1"), ("b1", "b11"), ("all", "c")]
+)
+
+
+def cone_optimum(name, problem, tie, C, bias_feature, bias_prior):
+    """The objective as it is written down, solved by clarabel; returns its value and the class weights."""
+    import cvxpy as cp
+
+    X = problem.X.toarray() if sp.issparse(problem.X) else np.asarray(problem.X)
+    X = X.astype(np.float64)
+    paths = tie.paths.toarray()
+    live = tie.scale > 0
+    has = problem.targets.toarray() > 0
+    cost = C * problem.row_weight[:, None] * np.where(has, problem.positive_weight, problem.negative_weight)
+    cost = cost * (problem.row_weight @ has > 0)  # classes without rows have no losses
+    U = cp.Variable((int(live.sum()), X.shape[1]))
+    b = cp.Variable(problem.n_classes)
+    W = paths[:, live] @ U
+    scores = X @ W.T + bias_feature * np.ones((len(X), 1)) @ cp.reshape(b, (1, problem.n_classes), order="C")
+    slack = cp.pos(1 - cp.multiply(np.where(has, 1.0, -1.0), scores))
+    losses = slack if name == "hinge" else cp.square(slack)
+    penalty = cp.sum_squares(cp.multiply(1 / np.sqrt(tie.scale[live])[:, None], U))
+    objective = 0.5 * penalty + 0.5 * cp.sum_squares(b - bias_prior) + cp.sum(cp.multiply(cost, losses))
+    programme = cp.Problem(cp.Minimize(objective))
+    programme.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    assert programme.status == cp.OPTIMAL
+    return float(programme.value), W.value
+
+
+def some(labels, several=False, seed=0, n=18, width=4, form=np.asarray, **options):
+    """A small problem with every label at least once."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, width)) * (rng.random((n, width)) < 0.8)
+    y = [[str(label)] for label in rng.choice(labels, n)]
+    for k, label in enumerate(labels):
+        y[k] = [label]
+    if several:
+        y = [sorted({*row, str(rng.choice(labels))}) for row in y]
+    return make_problem(form(X), y, options.pop("taxonomy", TREE), **options)
+
+
+def tie_of(problem, seed=None, root=0.0):
+    tree = problem.taxonomy
+    scale = (
+        np.ones(tree.n_nodes) if seed is None else np.random.default_rng(seed).uniform(0.2, 3.0, tree.n_nodes)
+    )
+    scale[0] = root
+    return path_sum(tree, problem.class_nodes, scale)
+
+
+LEAVES = ["a1", "a2", "b11", "c"]
+WEIGHTS = np.random.default_rng(9).choice([0.0, 0.5, 1.0, 4.0], size=18)
+WEIGHTS[:5] = 1.0
+CASES = {
+    "leaves": lambda: (some(LEAVES), {}),
+    "sparse rows": lambda: (some(LEAVES, form=sp.csr_array), {}),
+    "several labels": lambda: (some(LEAVES, several=True), {"C": 0.3}),
+    "node weights": lambda: (some(LEAVES), {"scale": 3}),
+    "row and class weights": lambda: (
+        some(LEAVES, sample_weight=WEIGHTS, class_weight={"a1": 3.0, "c": 0.5}),
+        {"scale": 4, "C": 2.0},
+    ),
+    "inner labels": lambda: (some(["a", "a1", "b", "b11", "c"]), {"scale": 5}),
+    "the root a label": lambda: (some(["all", "a1", "a2", "b11"]), {}),
+    "free root": lambda: (some(LEAVES), {"root": 0.7}),
+    "no intercept": lambda: (some(LEAVES), {"bias_feature": 0.0}),
+    "bias prior": lambda: (some(LEAVES), {"bias_feature": 2.0, "bias_prior": -1.0}),
+    "classes without rows": lambda: (some(["a1", "b11", "c"], empty_classes="keep"), {"scale": 6}),
+}
+
+
+@every_hinge
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.filterwarnings("ignore::taxolearn.errors.EmptyClassWarning")
+def test_the_objective_is_the_cone_programmes(name, case):
+    problem, options = CASES[case]()
+    C, s, b0 = options.get("C", 1.0), options.get("bias_feature", 1.0), options.get("bias_prior", 0.0)
+    tie = tie_of(problem, options.get("scale"), options.get("root", 0.0))
+    loss = MARGIN_LOSSES[name]
+    solution = solve_tree_sweeps(
+        problem, loss, tie, C, bias_feature=s, bias_prior=b0, tol=1e-9, max_iter=20_000
+    )
+    assert solution.status is Status.CONVERGED
+    certificate = certify_path_sum(problem, solution, loss, tie, C, s, b0)
+    assert certificate.holds(1.01e-9)
+    optimum, W = cone_optimum(name, problem, tie, C, s, b0)
+    assert certificate.primal == pytest.approx(optimum, rel=1e-6)
+    assert certificate.dual <= optimum * (1 + 1e-7)
+    np.testing.assert_allclose(solution.weights.coef, W, atol=1e-4)
+
+
+@every_hinge
+def test_a_flat_tree_is_one_vs_rest(name):
+    star = Taxonomy.from_edges([("all", label) for label in LEAVES])
+    problem = some(LEAVES, taxonomy=star, n=40)
+    loss = MARGIN_LOSSES[name]
+    theirs = solve_one_vs_rest(problem, loss, 1.0, tol=1e-9, max_iter=100_000)
+    for tie in (tie_of(problem), flat(4)):
+        ours = solve_tree_sweeps(problem, loss, tie, 1.0, tol=1e-8, max_iter=20_000)
+        certificate = certify_path_sum(problem, ours, loss, tie, 1.0, 1.0)
+        assert certificate.primal == pytest.approx(
+            certify_one_vs_rest(problem, theirs, loss, 1.0, 1.0).primal, rel=1e-7
+        )
+        np.testing.assert_allclose(ours.weights.coef, theirs.weights.coef, atol=1e-4)
+        np.testing.assert_allclose(ours.weights.intercept, theirs.weights.intercept, atol=1e-4)
+
+
+def test_weights_by_class_by_node_and_by_duals_score_alike(monkeypatch):
+    problem = some(["a1", "b11", "c", "a"], form=sp.csr_array, empty_classes="keep")
+    loss, tie = MARGIN_LOSSES["squared_hinge"], tie_of(problem, 2)
+    dense = solve_tree_sweeps(problem, loss, tie, 1.0, tol=1e-4)
+    monkeypatch.setattr(tree_weights, "_DENSE_BYTES", 0)
+    by_node = solve_tree_sweeps(problem, loss, tie, 1.0, tol=1e-4)
+    monkeypatch.setattr(tree_weights, "_SPARSE_BYTES", 0)
+    by_dual = solve_tree_sweeps(problem, loss, tie, 1.0, tol=1e-4)
+    assert isinstance(by_node.weights, NodeWeights)
+    assert isinstance(by_dual.weights, DualWeights)
+    scores = dense.weights.scores(problem.X)
+    np.testing.assert_allclose(by_node.weights.scores(problem.X.astype(np.float32)), scores, atol=1e-5)
+    np.testing.assert_allclose(by_dual.weights.scores(problem.X), scores, atol=1e-12)
+    np.testing.assert_allclose(by_dual.weights.coef.toarray(), dense.weights.coef, atol=1e-12)
+    np.testing.assert_allclose(by_dual.weights.entries(1, [2, 0]), dense.weights.coef[1, [2, 0]], atol=1e-12)
+    np.testing.assert_array_equal(
+        by_dual.weights.top_k(problem.X, 2)[0], dense.weights.top_k(problem.X, 2)[0]
+    )
+    bounds = [certify_path_sum(problem, s, loss, tie, 1.0, 1.0) for s in (dense, by_node, by_dual)]
+    for certificate in bounds[1:]:
+        assert certificate.primal == pytest.approx(bounds[0].primal, rel=1e-6)
+        assert certificate.dual == pytest.approx(bounds[0].dual, rel=1e-12)
+
+
+def test_classes_without_rows_take_their_parents_vector():
+    problem = some(["a1", "b11", "c"], empty_classes="keep")
+    tie = tie_of(problem)
+    coef = solve_tree_sweeps(problem, MARGIN_LOSSES["squared_hinge"], tie, 1.0, tol=1e-6).weights.coef
+    # a has the one class a1 under it, so half of what a1 has is a's
+    a1, a2 = problem.classes.index("a1"), problem.classes.index("a2")
+    np.testing.assert_allclose(coef[a2], 0.5 * coef[a1], atol=1e-12)
+
+
+def many(seed=0, n=300):
+    rng = np.random.default_rng(seed)
+    tree = Taxonomy.from_edges(
+        [("all", f"t{t}") for t in range(3)] + [(f"t{k % 3}", f"leaf{k}") for k in range(12)]
+    )
+    centres = rng.normal(size=(12, 30))
+    y = rng.integers(12, size=n)
+    X = centres[y] + 2.0 * rng.normal(size=(n, 30))
+    X *= rng.random(X.shape) < 0.5
+    return make_problem(sp.csr_array(X), [f"leaf{k}" for k in y], tree)
+
+
+def test_rows_come_in_by_pricing_and_the_gap_is_certified():
+    problem = many()
+    tie = tie_of(problem)
+    loss = MARGIN_LOSSES["squared_hinge"]
+    seen = []
+    solution = solve_tree_sweeps(
+        problem,
+        loss,
+        tie,
+        0.1,
+        tol=1e-2,
+        n_jobs=2,
+        on_pass=lambda progress, dual: seen.append((progress, dual().nnz)),
+    )
+    assert solution.status is Status.CONVERGED
+    certificate = certify_path_sum(problem, solution, loss, tie, 0.1, 1.0)
+    assert certificate.holds(1e-2)
+    assert certificate.primal == pytest.approx(solution.history[-1].primal, rel=1e-5)
+    assert certificate.dual == pytest.approx(solution.history[-1].dual, rel=1e-5)
+    assert [progress for progress, _ in seen] == solution.history
+    assert solution.n_iter == len(seen)
+    assert seen[-1][1] == solution.dual.nnz
+    assert all(
+        a.dual <= b.dual * (1 + 1e-6) for a, b in zip(solution.history, solution.history[1:], strict=False)
+    )
+
+
+def test_a_warm_start_goes_on_where_the_other_stopped():
+    problem = many()
+    tie, loss = tie_of(problem), MARGIN_LOSSES["squared_hinge"]
+    cold = solve_tree_sweeps(problem, loss, tie, 0.1, tol=1e-2)
+    again = solve_tree_sweeps(problem, loss, tie, 0.1, tol=1e-2, start=cold.dual)
+    assert again.n_iter == 1
+    assert again.history[-1].dual >= cold.history[-1].dual * (1 - 1e-6)
+    # a dual from another problem is moved into the bounds of this one
+    moved = solve_tree_sweeps(problem, MARGIN_LOSSES["hinge"], tie, 0.01, tol=1e-2, start=cold.dual)
+    assert certify_path_sum(problem, moved, MARGIN_LOSSES["hinge"], tie, 0.01, 1.0).holds(1e-2)
+
+
+def test_limits_end_it_with_usable_weights():
+    problem = many()
+    tie, loss = tie_of(problem), MARGIN_LOSSES["squared_hinge"]
+    one = solve_tree_sweeps(problem, loss, tie, 1.0, tol=1e-6, max_iter=1)
+    assert one.status is Status.ITERATION_LIMIT
+    assert np.isfinite(certify_path_sum(problem, one, loss, tie, 1.0, 1.0).gap)
+    none = solve_tree_sweeps(problem, loss, tie, 1.0, tol=1e-6, max_seconds=0.0)
+    assert none.status is Status.TIME_LIMIT
+    certificate = certify_path_sum(problem, none, loss, tie, 1.0, 1.0)
+    assert 0.0 <= certificate.gap <= 1.0
+
+
+def test_what_it_cannot_do_is_said():
+    problem = some(LEAVES)
+    with pytest.raises(DataError, match="sparse dual"):
+        solve_tree_sweeps(problem, Logistic(), tie_of(problem), 1.0)
+    dag = Taxonomy.from_edges([("all", "a"), ("all", "b"), ("a", "x"), ("b", "x"), ("a", "y")])
+    problem = some(["x", "y"], taxonomy=dag)
+    with pytest.raises(TaxonomyError, match="two parents"):
+        solve_tree_sweeps(problem, MARGIN_LOSSES["hinge"], tie_of(problem), 1.0)
