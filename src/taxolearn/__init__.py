@@ -11,18 +11,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from taxolearn.methods.selection import select
-    from taxolearn.regularizers import node_weights
-    from taxolearn.methods.shared_svm import SharedSVM
-    from taxolearn.methods.recursive_svm import RecursiveSVM
-    from taxolearn.methods.recursive_logistic import RecursiveLogistic
-    from taxolearn.methods.normalized_svm import NormalizedHierarchicalSVM
-    from taxolearn.methods.multiclass_svm import MulticlassSVM
+    from taxolearn.methods.graph_recursive_logistic import GraphRecursiveLogistic
+    from taxolearn.methods.graph_recursive_svm import GraphRecursiveSVM
     from taxolearn.methods.hierarchical_svm import HierarchicalSVM
+    from taxolearn.methods.multiclass_svm import MulticlassSVM
+    from taxolearn.methods.normalized_svm import NormalizedHierarchicalSVM
     from taxolearn.methods.one_vs_rest_logistic import OneVsRestLogistic
     from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
     from taxolearn.methods.persistence import load
+    from taxolearn.methods.recursive_logistic import RecursiveLogistic
+    from taxolearn.methods.recursive_svm import RecursiveSVM
+    from taxolearn.methods.selection import select
+    from taxolearn.methods.shared_svm import SharedSVM
     from taxolearn.methods.text_classifier import TextClassifier
+    from taxolearn.regularizers import node_weights
     from taxolearn.structure import ClassGraph, Taxonomy
 
 __version__ = "0.1.0"
@@ -30,6 +32,8 @@ __version__ = "0.1.0"
 # Where each public name lives. Loaded on first use, so that `import taxolearn` stays light.
 _HOMES = {
     "ClassGraph": "taxolearn.structure",
+    "GraphRecursiveLogistic": "taxolearn.methods.graph_recursive_logistic",
+    "GraphRecursiveSVM": "taxolearn.methods.graph_recursive_svm",
     "HierarchicalSVM": "taxolearn.methods.hierarchical_svm",
     "MulticlassSVM": "taxolearn.methods.multiclass_svm",
     "NormalizedHierarchicalSVM": "taxolearn.methods.normalized_svm",
@@ -48,6 +52,8 @@ _SUBMODULES = ("certificates", "datasets", "errors", "losses", "metrics", "norms
 
 __all__ = [
     "ClassGraph",
+    "GraphRecursiveLogistic",
+    "GraphRecursiveSVM",
     "HierarchicalSVM",
     "MulticlassSVM",
     "NormalizedHierarchicalSVM",

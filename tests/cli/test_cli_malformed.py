@@ -17,6 +17,7 @@ _FIT = ("fit", "--sep", "/", "--features", "word", "--jobs", "1")
 _PREDICT = ("predict",)
 _EVALUATE = ("evaluate", "--sep", "/")
 _CONVERT = ("convert",)
+_SELECT = ("select", "--sep", "/", "--jobs", "1")
 
 # (file name, content, command, line that the message names or None)
 CASES: list[tuple[str, bytes, tuple[str, ...], int | None]] = [
@@ -69,6 +70,12 @@ CASES: list[tuple[str, bytes, tuple[str, ...], int | None]] = [
     ("no-value.svm", b"Cat 1:\n", _FIT, 1),
     ("unlabelled.svm", b"# rows\nCat 1:1\n\n2:1\n", _FIT, 4),
     ("rows.dat", _GOOD, _FIT, None),
+    ("single.csv", b"text,label\nmeow purr,Animal/Cat\nwoof bark,Animal/Dog\n", _SELECT, None),
+    ("flat-tree-loss.svm", b"Cat 1:1\nDog 2:1\nCat 1:2\n", ("select", "--metric", "tree_loss"), None),
+    ("flat-normalized.svm", b"Cat 1:1\nDog 2:1\nCat 1:2\n", ("select", "-m", "normalized"), None),
+    ("several.svm", b"Cat,Dog 1:1\nDog 2:1\nCat 1:2\n", ("select",), None),
+    ("one-class.csv", b"text,label\nmeow,A/Cat\npurr,A/Cat\n", _SELECT, None),
+    ("bad-value.svm", b"Cat 1:1\nDog 2:x\n", ("select",), 2),
     ("missing-column.csv", b"words\nmeow\n", _PREDICT, 1),
     ("short-row.csv", b"id,text\n1,meow\n2\n", _PREDICT, 3),
     ("late.csv", b"text\n" + b"meow\n" * 10_000 + b"a,b\n", _PREDICT, 10_002),
@@ -89,7 +96,7 @@ def _arguments(case: tuple[str, bytes, tuple[str, ...], int | None], folder: Pat
     path = folder / name
     path.write_bytes(content)
     out = str(folder / "out.jsonl")
-    if command == "fit":
+    if command in ("fit", "select"):
         return [command, str(path), "-o", out, *options]
     if command == "convert":
         return [command, str(path), out, *options]
@@ -146,8 +153,22 @@ USAGE = [
     ["fit", "rows.csv", "-o", "m", "--test-size", "2"],
     ["fit", "rows.csv", "-o", "m", "--test-size", "0.5", "--valid", "rows.csv"],
     ["fit", "rows.csv", "-o", "m", "--features", "word", "--ngrams", "few"],
+    ["fit", "rows.csv", "-o", "m", "--features", "phrases"],
+    ["fit", "rows.csv", "-o", "m", "--method", "normalized", "--loss", "hinge"],
+    ["fit", "rows.csv", "-o", "m", "--method", "normalized", "--set", "objective"],
+    ["fit", "rows.csv", "-o", "m", "--method", "normalized", "--set", "depth=3"],
     ["fit", "-", "-o", "m"],
     ["fit", "-", "-o", "m", "--format", "parquet"],
+    ["select", "rows.csv"],
+    ["select", "rows.svm", "-o", "m"],
+    ["select", "rows.csv", "-o", "m", "--method", "forest"],
+    ["select", "rows.csv", "-o", "m", "--lambdas", "small"],
+    ["select", "rows.csv", "-o", "m", "--lambdas", "1,-1"],
+    ["select", "rows.csv", "-o", "m", "--metric", "f1"],
+    ["select", "rows.csv", "-o", "m", "--holdout", "1.5"],
+    ["select", "rows.csv", "-o", "m", "--plot", "picture.gif"],
+    ["select", "rows.csv", "-o", "m", "--plot", "no/picture.png"],
+    ["select", "rows.csv", "-o", "m", "--features", "phrases"],
     ["predict", "no-such-model", "-s", "meow"],
     ["predict", "no-such-model", "rows.csv", "--format", "excel"],
     ["predict", "no-such-model", "rows.csv", "--to", "excel"],

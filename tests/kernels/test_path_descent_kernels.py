@@ -64,7 +64,7 @@ def test_sweeps_keep_vectors_and_duals_together_and_prices_are_the_gap(name):
     squares = path_descent.feature_squares(rows)
     stop = np.zeros(1, dtype=np.int32)
     last = -np.inf
-    for seed in range(12):
+    for seed in range(60):
         every, goals = np.arange(3), np.zeros(3)
         path = (indptr, indices, SCALE, BIAS, every, working, goals, 3, seed, stop, nodes, biases, duals)
         path_descent.sweep_paths(loss, rows, squares, *LABELS, *path)

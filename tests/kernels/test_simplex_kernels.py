@@ -163,21 +163,56 @@ def test_pricing_adds_the_worst_violators(setting, monkeypatch):
 @every_setting
 @every_layout
 @pytest.mark.parametrize("full", [True, False])
-def test_a_row_ascends_as_its_twin(setting, layout, full):
+def test_a_visit_leaves_a_tenth_of_the_rows_gap(setting, layout, full):
     for i in range(3 if SLOW else N):
         state = State(setting, layout, seed=i)
         if not full:
             state.price(np.array([i]))
-        before = state.alpha
+        before, value = state.alpha, state.twin.dual(state.alpha)
+        violations = state.twin.violations(state.U)[i]
         state.ascend(np.array([i]), full)
-        classes = state.slot(i)
-        expected = ascend_row(state.twin, before, i, classes, passes.INNER_SHARE)
-        np.testing.assert_allclose(state.alpha[i], expected, atol=1e-9)
+        classes = [state.label[i], *state.slot(i)]
+
+        def gap(violations, alpha, among, i=i, cost=state.cost):
+            return cost[i] * max(violations[among].max(), 0.0) - alpha[i] @ violations
+
+        seen = gap(violations, before, np.arange(state.n_classes) if full else classes)
+        assert state.gaps[i] == pytest.approx(seen, abs=1e-11)
+        now = state.twin.violations(state.U)[i]
+        assert gap(now, state.alpha, classes) <= passes.INNER_SHARE * seen + 1e-11
+        assert state.twin.dual(state.alpha) >= value - 1e-11
         np.testing.assert_allclose(
             state.U, state.twin.a[:, None] * state.twin.node_sums(state.alpha), atol=1e-11
         )
         others = np.arange(N) != i
         np.testing.assert_array_equal(state.alpha[others], before[others])
+
+
+@every_setting
+def test_steps_to_the_end_find_the_twins_optimum_of_the_row(setting):
+    for i in range(2 if SLOW else 6):
+        state = State(setting, "dense", seed=i)
+        before, y, c = state.alpha, state.label[i], state.cost[i]
+        classes = np.array([y, *(k for k in range(state.n_classes) if k != y)])
+        scaling = np.array([0.0, *state.twin.S[classes[1:], y]])
+        gram = np.empty((len(classes), len(classes)))
+        passes.row_gram(state.paths, y, classes, scaling, len(classes), state.square[i], gram)
+        gradient = state.twin.violations(state.U)[i][classes]
+        alpha = before[i][classes]
+        alpha[0] = c - alpha.sum()
+        passes.pairwise_steps(gram, gradient, alpha, len(classes), c, 1e-12, 10_000)
+        assert alpha.sum() == pytest.approx(c)
+        assert np.all(alpha >= 0)
+        found, expected = before.copy(), before.copy()
+        found[i] = 0.0
+        found[i, classes[1:]] = alpha[1:]
+        expected[i] = ascend_row(state.twin, before, i, classes[1:].tolist(), 1e-9)
+        np.testing.assert_allclose(
+            gradient,
+            state.twin.violations(state.twin.a[:, None] * state.twin.node_sums(found))[i][classes],
+            atol=1e-9,
+        )
+        assert state.twin.dual(found) == pytest.approx(state.twin.dual(expected), rel=1e-8)
 
 
 @every_setting

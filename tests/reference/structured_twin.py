@@ -169,7 +169,7 @@ def ascend_row(twin: Twin, alpha: np.ndarray, i: int, classes: Sequence[int], sh
         return twin.c[i] * g.max() - float(mass() @ g)
 
     goal = share * gap(gradient())
-    for _ in range(20 * len(places)):
+    for _ in range(300 * len(places)):
         g = gradient()
         best = int(np.argmax(g))
         holders = [p for p in range(len(places)) if mass()[p] > 1e-12 * twin.c[i]]

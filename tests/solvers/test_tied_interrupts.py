@@ -29,7 +29,9 @@ def test_the_best_so_far_is_kept(solve):
     on_graph = solve is solve_graph
     graph = ClassGraph.from_taxonomy(case.taxonomy)
     tie = graph_tie(graph, problem.classes, pinned=["r"]) if on_graph else case.tie(problem)
-    solve(problem, SquaredHinge(), tie, 1.0)  # compiled before the clock runs
+    passes = []
+    whole = solve(problem, SquaredHinge(), tie, 1.0, on_pass=passes.append)  # compiled before the clock runs
+    assert passes == whole.history
     main = threading.main_thread().ident
     assert main is not None
     timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))

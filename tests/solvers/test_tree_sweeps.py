@@ -50,7 +50,7 @@ def cone_optimum(name, problem, tie, C, bias_feature, bias_prior):
     return float(programme.value), W.value
 
 
-def some(labels, several=False, seed=0, n=18, width=4, form=np.asarray, **options):
+def some(labels, several=False, seed=0, n=18, width=4, form=sp.csr_array, **options):
     """A small problem with every label at least once."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, width)) * (rng.random((n, width)) < 0.8)
@@ -76,7 +76,6 @@ WEIGHTS = np.random.default_rng(9).choice([0.0, 0.5, 1.0, 4.0], size=18)
 WEIGHTS[:5] = 1.0
 CASES = {
     "leaves": lambda: (some(LEAVES), {}),
-    "sparse rows": lambda: (some(LEAVES, form=sp.csr_array), {}),
     "several labels": lambda: (some(LEAVES, several=True), {"C": 0.3}),
     "node weights": lambda: (some(LEAVES), {"scale": 3}),
     "row and class weights": lambda: (
@@ -129,7 +128,7 @@ def test_a_flat_tree_is_one_vs_rest(name):
 
 
 def test_weights_by_class_by_node_and_by_duals_score_alike(monkeypatch):
-    problem = some(["a1", "b11", "c", "a"], form=sp.csr_array, empty_classes="keep")
+    problem = some(["a1", "b11", "c", "a"], empty_classes="keep")
     loss, tie = MARGIN_LOSSES["squared_hinge"], tie_of(problem, 2)
     dense = solve_tree_sweeps(problem, loss, tie, 1.0, tol=1e-4)
     monkeypatch.setattr(tree_weights, "_DENSE_BYTES", 0)
@@ -161,7 +160,7 @@ def test_classes_without_rows_take_their_parents_vector():
     np.testing.assert_allclose(coef[a2], 0.5 * coef[a1], atol=1e-12)
 
 
-def many(seed=0, n=300):
+def many(seed=0, n=300, dense=False):
     rng = np.random.default_rng(seed)
     tree = Taxonomy.from_edges(
         [("all", f"t{t}") for t in range(3)] + [(f"t{k % 3}", f"leaf{k}") for k in range(12)]
@@ -170,7 +169,7 @@ def many(seed=0, n=300):
     y = rng.integers(12, size=n)
     X = centres[y] + 2.0 * rng.normal(size=(n, 30))
     X *= rng.random(X.shape) < 0.5
-    return make_problem(sp.csr_array(X), [f"leaf{k}" for k in y], tree)
+    return make_problem(X if dense else sp.csr_array(X), [f"leaf{k}" for k in y], tree)
 
 
 def test_rows_come_in_by_pricing_and_the_gap_is_certified():
@@ -183,33 +182,42 @@ def test_rows_come_in_by_pricing_and_the_gap_is_certified():
         loss,
         tie,
         0.1,
-        tol=1e-2,
+        tol=9e-4,
         n_jobs=2,
         on_pass=lambda progress, dual: seen.append((progress, dual().nnz)),
     )
     assert solution.status is Status.CONVERGED
     certificate = certify_path_sum(problem, solution, loss, tie, 0.1, 1.0)
-    assert certificate.holds(1e-2)
-    assert certificate.primal == pytest.approx(solution.history[-1].primal, rel=1e-5)
-    assert certificate.dual == pytest.approx(solution.history[-1].dual, rel=1e-5)
+    assert certificate.holds(9e-4)
+    assert certificate.primal == pytest.approx(solution.history[-1].primal, rel=1e-9)
+    assert certificate.dual == pytest.approx(solution.history[-1].dual, rel=1e-9)
     assert [progress for progress, _ in seen] == solution.history
     assert solution.n_iter == len(seen)
     assert seen[-1][1] == solution.dual.nnz
-    assert all(
-        a.dual <= b.dual * (1 + 1e-6) for a, b in zip(solution.history, solution.history[1:], strict=False)
-    )
+    duals = [progress.dual for progress in solution.history]
+    assert np.all(np.diff(duals) >= -1e-9 * abs(duals[-1]))
+
+
+def test_a_rough_gap_on_dense_rows_is_priced_in_single_precision_and_still_certified():
+    problem = many(dense=True)
+    tie, loss = tie_of(problem), MARGIN_LOSSES["squared_hinge"]
+    solution = solve_tree_sweeps(problem, loss, tie, 0.1, tol=1e-2)
+    certificate = certify_path_sum(problem, solution, loss, tie, 0.1, 1.0)
+    assert certificate.holds(1e-2)
+    assert certificate.primal == pytest.approx(solution.history[-1].primal, rel=1e-5)
+    assert certificate.dual == pytest.approx(solution.history[-1].dual, rel=1e-5)
 
 
 def test_a_warm_start_goes_on_where_the_other_stopped():
     problem = many()
     tie, loss = tie_of(problem), MARGIN_LOSSES["squared_hinge"]
-    cold = solve_tree_sweeps(problem, loss, tie, 0.1, tol=1e-2)
-    again = solve_tree_sweeps(problem, loss, tie, 0.1, tol=1e-2, start=cold.dual)
+    cold = solve_tree_sweeps(problem, loss, tie, 0.1, tol=9e-4)
+    again = solve_tree_sweeps(problem, loss, tie, 0.1, tol=9e-4, start=cold.dual)
     assert again.n_iter == 1
     assert again.history[-1].dual >= cold.history[-1].dual * (1 - 1e-6)
     # a dual from another problem is moved into the bounds of this one
-    moved = solve_tree_sweeps(problem, MARGIN_LOSSES["hinge"], tie, 0.01, tol=1e-2, start=cold.dual)
-    assert certify_path_sum(problem, moved, MARGIN_LOSSES["hinge"], tie, 0.01, 1.0).holds(1e-2)
+    moved = solve_tree_sweeps(problem, MARGIN_LOSSES["hinge"], tie, 0.01, tol=9e-4, start=cold.dual)
+    assert certify_path_sum(problem, moved, MARGIN_LOSSES["hinge"], tie, 0.01, 1.0).holds(9e-4)
 
 
 def test_limits_end_it_with_usable_weights():

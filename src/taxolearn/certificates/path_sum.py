@@ -18,6 +18,7 @@ from taxolearn.solvers.solution import Solution
 _BLOCK_BYTES = 256 * 2**20  # of class weights at a time: one read of X serves them all
 _TURNED = 8  # vectors put together row by row before they are turned into columns
 _NODE_BYTES = 32 * 2**20  # of node vectors at a time
+_DENSE_NODES = 1500  # shared nodes up to which the penalty of class weights is found by dense algebra
 _KEPT_BYTES = 128 * 2**20  # of vectors of shared nodes that the next classes ask for again
 
 Array = npt.NDArray[np.float64]
@@ -67,7 +68,7 @@ def certify_path_sum(
     vectors = _NodeVectors(weights, tie) if _by_node(weights) else _ClassVectors(weights, tie)
     losses = _losses(problem, X, vectors, intercept, loss, np.flatnonzero(counted))
     penalty = vectors.penalty()
-    primal = penalty + 0.5 * float(np.sum((bias - bias_prior) ** 2)) + C * losses
+    primal = penalty + 0.5 * float(np.sum((bias[counted] - bias_prior) ** 2)) + C * losses
     signed, conjugates = _signed_dual(problem, sp.csr_array(solution.dual), counted, loss, C)
     beta = bias_feature * np.asarray(signed.sum(axis=1)).ravel()
     dual = -0.5 * float(beta @ beta) - bias_prior * float(beta.sum()) - conjugates
@@ -221,7 +222,11 @@ def _least_penalty(coef: Any, tie: PathSum) -> float:
 
 
 def _weighted_square(system: Any, right: Any) -> float:
-    """tr(R' S^-1 R) for a sparse definite S."""
+    """tr(R' S^-1 R) for a sparse definite S, R dense or sparse."""
+    if system.shape[0] <= _DENSE_NODES:
+        gram = right @ right.T  # R is much wider than high
+        gram = gram.toarray() if sp.issparse(gram) else gram
+        return float(np.trace(np.linalg.solve(system.toarray(), gram)))
     from scipy.sparse.linalg import splu
 
     factors = splu(sp.csc_array(system))

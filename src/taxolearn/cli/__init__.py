@@ -1,4 +1,4 @@
-"""The command line: `taxolearn fit`, `predict`, `evaluate`, `inspect`, `explain`, `convert`, `demo`, ..."""
+"""The command line: `taxolearn fit`, `select`, `predict`, `evaluate`, `inspect`, `explain`, `convert`, `demo`, ..."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from taxolearn.cli.fit import fit
 from taxolearn.cli.inspect import inspect
 from taxolearn.cli.methods import methods
 from taxolearn.cli.predict import predict
+from taxolearn.cli.select import select
 from taxolearn.errors import TaxolearnError
 
 OK, FELL_SHORT, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -38,6 +39,7 @@ app = typer.Typer(help=_HELP, epilog=_EXIT_CODES, add_completion=False, pretty_e
 
 _EXAMPLES: dict[Callable[..., Any], str] = {
     fit: "taxolearn fit train.csv --text title --label path --sep / --output model",
+    select: "taxolearn select train.svm --taxonomy tree.txt -m multiclass -m normalized -o model --plot tried.png",
     predict: "taxolearn predict model texts.jsonl.gz --top-k 3 --output answers.csv",
     evaluate: "taxolearn evaluate model test.csv --text title --label path --sep / --by-chapter",
     inspect: "taxolearn inspect model --node S72",

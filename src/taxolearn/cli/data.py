@@ -28,6 +28,15 @@ class Labelled:
     y: Sequence[Any]
     taxonomy: Taxonomy | None
 
+    @property
+    def taxonomy_text(self) -> str:
+        """What people are told of the taxonomy.
+
+        >>> Labelled(["it purrs"], ["Cat"], None).taxonomy_text
+        'flat labels'
+        """
+        return "flat labels" if self.taxonomy is None else repr(self.taxonomy)
+
     def take(self, which: Sequence[int]) -> Labelled:
         """Some of the rows."""
         rows = [self.rows[i] for i in which] if isinstance(self.rows, list) else self.rows[list(which)]

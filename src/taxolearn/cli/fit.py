@@ -7,8 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taxolearn.cli.console import say, solver_progress, table
-from taxolearn.cli.method_list import find_method, make_estimator
-from taxolearn.cli.options import Format, Label, LabelSep, Level, Rows, Sep, Text
+from taxolearn.cli.method_list import find_method, make_estimator, parse_settings
+from taxolearn.cli.options import (
+    Format,
+    Jobs,
+    Label,
+    LabelSep,
+    Level,
+    Ngrams,
+    Output,
+    Rows,
+    Seed,
+    Sep,
+    TaxonomyFile,
+    Text,
+    Tol,
+)
+from taxolearn.cli.texts import text_features
 from taxolearn.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,24 +33,26 @@ if TYPE_CHECKING:
 
 def fit(
     rows: Rows,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Folder of the model; an older one is replaced.")
-    ],
+    output: Output,
     format: Format = None,
     text: Text = None,
     label: Label = None,
     level: Level = None,
     sep: Sep = None,
     label_sep: LabelSep = None,
-    taxonomy: Annotated[
-        str | None,
-        typer.Option("--taxonomy", help="File of `parent child` lines; .tsv for names with blanks."),
-    ] = None,
+    taxonomy: TaxonomyFile = None,
     method: Annotated[str, typer.Option("--method", "-m", help="See `taxolearn methods`.")] = "svm",
     C: Annotated[float, typer.Option("-C", help="Weight of the loss.")] = 1.0,
-    tol: Annotated[float, typer.Option("--tol", help="Certified relative gap to reach.")] = 1e-3,
+    tol: Tol = None,
     loss: Annotated[str | None, typer.Option("--loss", help="Loss, where the method has several.")] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is one a core.")] = -1,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Any other parameter of the method, as objective=13 or weights=rho; may be repeated.",
+        ),
+    ] = None,
+    jobs: Jobs = -1,
     max_seconds: Annotated[
         float | None, typer.Option("--max-seconds", help="Time limit of the solver.")
     ] = None,
@@ -43,12 +60,12 @@ def fit(
     features: Annotated[
         str, typer.Option("--features", help="auto (by held-out accuracy), word, char or word+char n-grams.")
     ] = "auto",
-    ngrams: Annotated[str, typer.Option("--ngrams", help="Lengths of word n-grams, as 1-2.")] = "1-2",
+    ngrams: Ngrams = "1-2",
     test_size: Annotated[
         float | None, typer.Option("--test-size", help="Share of the rows to hold out and score.")
     ] = None,
     valid: Annotated[str | None, typer.Option("--valid", help="File of rows to score instead.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of every random choice.")] = 0,
+    seed: Seed = 0,
 ) -> int:
     """Learn a model from labelled rows and save it; print its certificate and its score on held-out rows.
 
@@ -63,13 +80,17 @@ def fit(
 
     _check_shares(test_size, valid)
     chosen = find_method(method)
+    tol = chosen.tol if tol is None else tol
     source = open_source(rows, format)
     estimator = make_estimator(
         chosen, loss, C=C, tol=tol, n_jobs=jobs, max_seconds=max_seconds, probability=probability or None,
-        random_state=seed,
+        random_state=seed, **parse_settings(chosen, setting or ()),
     )  # fmt: skip
     if source.format != "libsvm":
-        estimator = _text_classifier(estimator, features, ngrams, seed)
+        import taxolearn
+
+        made = text_features(features, ngrams)
+        estimator = taxolearn.TextClassifier(estimator, made, random_state=seed, verbose=1)
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)
     data = read_labelled(source, columns, None if taxonomy is None else read_taxonomy(taxonomy))
     held_out: Labelled | None = None
@@ -82,7 +103,7 @@ def fit(
         held_out = read_labelled(
             open_source(valid, format), columns, data.taxonomy, n_features=width, fixed=True
         )
-    say(f"{len(data.y):,} rows from {source.name}, {_taxonomy_text(data)}")
+    say(f"{len(data.y):,} rows from {source.name}, {data.taxonomy_text}")
     with about(source):
         model = _learn(estimator, data)
     if held_out is not None:
@@ -101,25 +122,6 @@ def _check_shares(test_size: float | None, valid: str | None) -> None:
         raise DataError(
             f"--test-size {test_size:g} is not a share of the rows; give a number between 0 and 1"
         )
-
-
-def _text_classifier(estimator: Any, features: str, ngrams: str, seed: int) -> Any:
-    import taxolearn
-    from taxolearn.text import TextFeatures
-
-    chosen = None
-    if features != "auto":
-        lengths = ngrams.split("-")
-        if not all(part.isdigit() for part in lengths) or len(lengths) > 2:
-            raise DataError(f"--ngrams {ngrams} is not understood; give the lengths as 1-2")
-        chosen = TextFeatures(
-            analyzer=features, word_ngrams=(int(lengths[0]), int(lengths[-1])), sublinear_tf=True
-        )
-    return taxolearn.TextClassifier(estimator, chosen, random_state=seed, verbose=1)
-
-
-def _taxonomy_text(data: Labelled) -> str:
-    return "flat labels" if data.taxonomy is None else repr(data.taxonomy)
 
 
 def _learn(estimator: Any, data: Labelled) -> Model:

@@ -15,5 +15,5 @@ def methods(as_json: Json = False) -> None:
         return
     for method in METHODS:
         print(f"{method.name}: {method.title} (taxolearn.{method.class_name})")
-        print(f"    losses: {', '.join(method.losses)}")
+        print(f"    losses: {', '.join(method.losses) or 'structured hinge'}")
         print(f"    {method.paper}")

@@ -34,4 +34,20 @@ Sep = Annotated[
 LabelSep = Annotated[
     str | None, typer.Option("--label-sep", help="Several labels stand in one cell, separated by this.")
 ]
+Output = Annotated[str, typer.Option("--output", "-o", help="Folder of the model; an older one is replaced.")]
+TaxonomyFile = Annotated[
+    str | None,
+    typer.Option("--taxonomy", help="File of `parent child` lines; .tsv for names with blanks."),
+]
+Tol = Annotated[
+    float | None,
+    typer.Option(
+        "--tol",
+        help="Certified relative gap to reach.",
+        show_default="1e-3; 5e-2 for recursive, recursive-logistic",
+    ),
+]
+Ngrams = Annotated[str, typer.Option("--ngrams", help="Lengths of word n-grams, as 1-2.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is one a core.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of every random choice.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

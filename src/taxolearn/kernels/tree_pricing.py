@@ -93,10 +93,11 @@ def _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior,
         for b in range(width):
             above[b] = found[b] + 0.5 * (trial[b] - bias_prior) ** 2
             bend = below[b] + above[b] - 2.0 * middle[b]
-            move = 4.0 * step[b] if below[b] > above[b] else -4.0 * step[b]
+            most = 16.0 * step[b]
+            move = most if below[b] > above[b] else -most
             if bend > 0.0:
                 vertex = 0.5 * step[b] * (below[b] - above[b]) / bend
-                move = max(-4.0 * step[b], min(4.0 * step[b], vertex))
+                move = max(-most, min(most, vertex))
             trial[b] = biases[b] + move
         _total_losses(loss, scores, active, costs, start, trial, bias_feature, found)
         for b in range(width):
@@ -104,7 +105,8 @@ def _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior,
             if found[b] + 0.5 * (trial[b] - bias_prior) ** 2 < middle[b]:
                 biases[b] = trial[b]
                 losses[b] = found[b]
-            step[b] = max(0.25 * move, 0.02 * step[b])
+            # held back: look as far again; else closer
+            step[b] = move if move >= 16.0 * step[b] else max(0.25 * move, 0.02 * step[b])
 
 
 @kernel
@@ -133,13 +135,18 @@ def _choose(values, candidates, size, allowed, most):
             low = bar
         else:
             high = bar
-    # `low` is on the side that takes too few or just enough; `high` on the side that leaves too much
+    # above `high` all fit in; between the two there is room for some, ties for the most part
+    room = most
+    for k in range(size):
+        if values[candidates[k]] > high:
+            room -= 1
     left = 0.0
-    taken = 0
     for k in range(size):
         i = candidates[k]
-        if values[i] > low and taken < most:
-            taken += 1
+        if values[i] > high:
+            continue
+        if values[i] > low and room > 0:
+            room -= 1
         else:
             left += values[i]
             candidates[k] = -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self, cast, get_args
 
@@ -16,6 +17,7 @@ from taxolearn.errors import DataError
 from taxolearn.losses import MarginLoss, Softmax, margin_loss
 from taxolearn.methods.certified import CertifiedClassifier
 from taxolearn.methods.checkpoint import Checkpoint, mark_of
+from taxolearn.methods.empty_classes import with_borrowed_intercepts
 from taxolearn.methods.growing import grown_dual, grown_problem
 from taxolearn.methods.inputs import check_positive, check_rows
 from taxolearn.methods.progress import pass_reporter
@@ -154,21 +156,25 @@ class Recursive(CertifiedClassifier):
     def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
         tie = self._tie(problem)
         solve = self._solver(problem, tie)
+        report = pass_reporter(bool(verbose), float(self.tol))
         settings: dict[str, Any] = {
             "bias_feature": self._bias_feature,
             "bias_prior": float(self.intercept_prior),
             "tol": float(self.tol),
             "max_iter": self._epochs,
             "max_seconds": self.max_seconds,
-            "start": start,
+            "on_pass": report,
         }
         if solve is solve_smooth:
             settings["start"] = getattr(start, "weights", None)
         else:
             settings |= {"n_jobs": self.n_jobs, "seed": seed, "start": getattr(start, "dual", None)}
         if solve is solve_tree_sweeps:
-            settings |= self._watched(problem, tie, settings, pass_reporter(bool(verbose), float(self.tol)))
-        return solve(problem, self._loss(), tie, float(self.C), **settings)  # type: ignore[no-any-return]
+            settings |= self._watched(problem, tie, settings, report)
+        solution: Solution = solve(problem, self._loss(), tie, float(self.C), **settings)
+        if self.fit_intercept and self.loss != "softmax":
+            return replace(solution, weights=with_borrowed_intercepts(problem, tie, solution.weights))
+        return solution
 
     def _watched(
         self, problem: Problem, tie: PathSum, settings: dict[str, Any], report: Any

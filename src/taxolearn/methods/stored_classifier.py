@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from inspect import signature
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -24,7 +25,7 @@ from taxolearn.models import (
 )
 from taxolearn.problem.labels import Form
 from taxolearn.solvers import Status
-from taxolearn.structure import Taxonomy
+from taxolearn.structure import ClassGraph, Taxonomy
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -52,6 +53,8 @@ def pack_classifier(estimator: TaxonomyClassifier) -> tuple[dict[str, Any], Arra
     calibration = getattr(estimator, "calibration_", None)
     if calibration is not None:
         arrays["calibration/slopes"], arrays["calibration/offsets"] = calibration
+    if hasattr(estimator, "node_weights_"):
+        arrays["node_weights"] = np.array(estimator.node_weights_, dtype=np.float64)
     feature_names = getattr(estimator, "feature_names_in_", None)
     header: dict[str, Any] = {
         "method": type(estimator).__name__,
@@ -116,6 +119,12 @@ def unpack_classifier(kind: type[TaxonomyClassifier], header: dict[str, Any], ar
             _numbers(arrays, "calibration/slopes", n_classes),
             _numbers(arrays, "calibration/offsets", n_classes),
         )
+    if "node_weights" in arrays:
+        # flat methods have one a class, all others one a node
+        count = n_classes if len(arrays["node_weights"]) == n_classes else n_columns
+        estimator.node_weights_ = _numbers(arrays, "node_weights", count)
+        if (estimator.node_weights_ < 0).any():
+            raise ModelError("the array 'node_weights' holds a negative number")
     return estimator
 
 
@@ -145,13 +154,31 @@ def unpack_params(header: dict[str, Any], kind: type) -> dict[str, Any]:
     for name, value in entry(header, "params", dict).items():
         if name not in known:
             raise ModelError(f"{kind.__name__} has no parameter {name[:40]!r}")
-        found[name] = dict(entry(value, "mapping", list)) if isinstance(value, dict) else value
+        found[name] = _unpack_value(value)
     return found
 
 
+def _unpack_value(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "graph" not in value:
+        return dict(entry(value, "mapping", list))
+    nodes = decode_names(entry(value["graph"], "nodes", list))
+    edges = [(nodes[i], nodes[j], weight) for i, j, weight in entry(value["graph"], "edges", list)]
+    return ClassGraph.from_edges(edges, nodes=nodes)
+
+
 def _pack_value(value: Any) -> Any:
-    """A parameter; a dict, whose keys may be any names, as a list of pairs."""
-    return {"mapping": list(value.items())} if isinstance(value, Mapping) else value
+    """A parameter; a dict, whose keys may be any names, as a list of pairs, an array as a list, a path as text."""
+    if isinstance(value, ClassGraph):
+        number = {name: place for place, name in enumerate(value.nodes)}
+        edges = [[number[a], number[b], weight] for a, b, weight in value.edges]
+        return {"graph": {"nodes": encode_names(value.nodes), "edges": edges}}
+    if isinstance(value, Mapping):
+        return {"mapping": list(value.items())}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return str(value) if isinstance(value, Path) else value
 
 
 def _classes(stored: dict[str, Any], n_classes: int, taxonomy: Taxonomy | None) -> npt.NDArray[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -11,7 +13,7 @@ from taxolearn.models import LinearWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers.graph_laplacian import GraphTie
 from taxolearn.solvers.block_sweep import BlockSweep, sweep_blocks
-from taxolearn.solvers.solution import Solution
+from taxolearn.solvers.solution import Progress, Solution
 from taxolearn.solvers.tied_classes import TiedClasses
 
 Ids = npt.NDArray[np.intp]
@@ -31,6 +33,7 @@ def solve_graph(
     max_seconds: float | None = None,
     seed: int = 0,
     start: sp.csr_array | None = None,
+    on_pass: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Minimise 1/2 (sum over edges e_ij ||w_i - w_j||^2 + ridge sum_i ||w_i||^2) + 1/2 sum_l (b_l - b_0)^2 + losses.
 
@@ -38,6 +41,7 @@ def solve_graph(
     b_l)). Nodes of the graph are coloured greedily so that neighbours differ; all nodes of a colour are solved at
     once, on `n_jobs` threads. Latent nodes take the mean of their neighbours. Needs a loss of the margin with a
     dual step; `start` are duals, classes x rows. The weights returned are those of the classes.
+    `on_pass(progress)` is called after each pass, from a worker thread.
 
     >>> from taxolearn import ClassGraph
     >>> from taxolearn.losses import Hinge
@@ -55,7 +59,7 @@ def solve_graph(
     sweep = BlockSweep(
         tied, precision, position[tie.class_nodes], colour_classes(precision), bias_prior, start
     )
-    outcome = sweep_blocks(sweep, tol, max_iter, n_jobs, max_seconds, seed)
+    outcome = sweep_blocks(sweep, tol, max_iter, n_jobs, max_seconds, seed, on_pass)
     weights = LinearWeights(sweep.class_weights(), tied.bias_feature * sweep.biases)
     return Solution(weights, sp.csr_array(sweep.duals), sweep.status(outcome), sweep.rounds, sweep.history)
 

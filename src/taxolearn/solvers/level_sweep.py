@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -12,7 +14,7 @@ from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
 from taxolearn.solvers.block_sweep import BlockSweep, sweep_blocks
-from taxolearn.solvers.solution import Solution
+from taxolearn.solvers.solution import Progress, Solution
 from taxolearn.solvers.tied_classes import TiedClasses
 
 Ids = npt.NDArray[np.intp]
@@ -32,6 +34,7 @@ def solve_level_sweep(
     max_seconds: float | None = None,
     seed: int = 0,
     start: sp.csr_array | None = None,
+    on_pass: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """LevelSweep (Gopal, Yang 2013, parallelization): the objective of `solve_path_descent`, on trees.
 
@@ -41,9 +44,9 @@ def solve_level_sweep(
     paper's (w_parent + sum_c w_c) / (|children| + 1); a class, leaf or inner node, adds dual coordinate descent
     around that mean. A node with a_n = 0 is one with its parent; the root's parent is the zero vector.
 
-    A block of nodes is a task on plain arrays that shares nothing with others. This is the reference: it needs
-    many more rounds than `solve_path_descent`, more so the deeper the tree. Needs a tree and a loss of the margin
-    with a dual step; `start` are duals, classes x rows.
+    A block of nodes is a task on plain arrays that shares nothing with others. This is the reference; information
+    travels one level a half round, so deep trees take more of them. Needs a tree and a loss of the margin with a dual
+    step; `start` are duals, classes x rows. `on_pass(progress)` is called after each pass, from a worker thread.
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.losses import Hinge
@@ -71,7 +74,7 @@ def solve_level_sweep(
     sweep = BlockSweep(
         tied, _precision(above, 1.0 / tie.scale[live]), place, _levels(above), bias_prior, start
     )
-    outcome = sweep_blocks(sweep, tol, max_iter, n_jobs, max_seconds, seed)
+    outcome = sweep_blocks(sweep, tol, max_iter, n_jobs, max_seconds, seed, on_pass)
     with_zero = np.vstack([sweep.weights, np.zeros((1, problem.n_features))])
     nodes = np.zeros((problem.n_features, tie.n_nodes))
     nodes[:, live] = (sweep.weights - with_zero[above]).T

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -33,6 +35,7 @@ def solve_path_descent(
     max_seconds: float | None = None,
     seed: int = 0,
     start: sp.csr_array | None = None,
+    on_pass: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Minimise 1/2 sum_n ||u_n||^2 / a_n + 1/2 sum_l (b_l - b_0)^2 + sum_il c_il loss(y_il (w_l . x_i + s b_l)).
 
@@ -43,6 +46,7 @@ def solve_path_descent(
 
     Needs a loss of the margin with a dual step. Stops at a relative gap of `tol`, or when every class was visited
     `max_iter` times. `start` are duals, classes x rows.
+    `on_pass(progress)` is called after each pass, from a worker thread.
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.losses import Hinge
@@ -58,7 +62,7 @@ def solve_path_descent(
     engine = ThreadEngine(max_seconds=max_seconds)
     # the rounds run on a worker: the calling thread stays free to notice Ctrl-C and the time
     outcome = engine.run(
-        lambda _: run.solve(tol, max_iter, n_jobs, seed, engine), [None], lambda task, result: None
+        lambda _: run.solve(tol, max_iter, n_jobs, seed, engine, on_pass), [None], lambda task, result: None
     )
     return run.solution(outcome)
 
@@ -99,7 +103,15 @@ class _Run:
         order = np.argsort(group, kind="stable").astype(np.int64)
         return np.split(order, np.cumsum(np.bincount(group, minlength=count))[:-1])
 
-    def solve(self, tol: float, max_iter: int, n_jobs: int | None, seed: int, engine: ThreadEngine) -> None:
+    def solve(
+        self,
+        tol: float,
+        max_iter: int,
+        n_jobs: int | None,
+        seed: int,
+        engine: ThreadEngine,
+        on_pass: Callable[[Progress], None] | None,
+    ) -> None:
         """Rounds of visits and prices until the gap is small enough."""
         workers = ThreadEngine(n_jobs)
         groups, tied = self.groups(), self.tied
@@ -107,7 +119,10 @@ class _Run:
         while True:
             primal, gap = self.price(workers)
             self.history.append(Progress(engine.seconds, self.rounds, primal, primal - gap))
-            self.converged = gap <= tol * primal
+            if on_pass is not None:
+                on_pass(self.history[-1])
+            # the certificate adds up in another order
+            self.converged = gap <= 0.999 * tol * primal
             if self.converged or self.rounds >= max_iter or engine.stop[0]:
                 break
             goals = np.maximum(0.1 * tied.gaps, 0.3 * tol * primal / open_classes)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from taxolearn.errors import DataError
 from taxolearn.losses import StructuredHinge
@@ -20,8 +21,12 @@ from taxolearn.structure.names import show
 
 Array = npt.NDArray[np.float64]
 
-_FIRST_GAP, _FINEST_GAP = 1e-2, 1e-9  # of the turns of u
+_FIRST_GAP, _FINEST_GAP = 1e-2, 1e-10  # of the turns of u
 _LEAST = 1e-10  # a weight of exactly zero could never rise again
+_SHARE = 0.2  # of the joint gap is the gap asked for of u
+_ENOUGH, _PATIENCE = 0.02, 4  # of the joint gap should be gained in a turn, or in one of so many
+_LONGEST = 16.0  # stretch of a step of a
+_MIX = 0.1  # first step towards a corner
 
 
 def solve_shared(
@@ -44,11 +49,11 @@ def solve_shared(
         1/2 sum_n ||u_n||^2 / a_n + sum_i c_i max(0, max_l D(l, y_i) - S(l, y_i) (w_{y_i} - w_l) . x_i),
         sum of a_n along every path at most one,
 
-    which is convex in both together. By turns u for fixed a (the structured solver, started from its last dual) and a for
-    fixed u (closed form on trees, a cone programme on DAGs). `tie.scale` is the first a: strictly positive, because u_n = 0
-    where a_n = 0, and then a_n stays zero. The lower bound is that of the joint problem: for any feasible dual,
-    sum alpha D - 1/2 max over a of sum_n a_n ||z_n||^2. The learned weights are `details["scale"]`; the history's primal
-    never rises.
+    which is convex in both together. By turns u for fixed a (the structured solver, started from its last dual) and a
+    for fixed u (closed form on trees, a cone programme on DAGs), in steps stretched for as long as the objective falls.
+    `tie.scale` is the first a: strictly positive, because u_n = 0 where a_n = 0, and then a_n stays zero. The lower
+    bound is that of the joint problem: for any feasible dual, sum alpha D - 1/2 max over a of sum_n a_n ||z_n||^2.
+    The learned weights are `details["scale"]`; the history's primal never rises.
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.losses import structured_hinge
@@ -74,6 +79,8 @@ def solve_shared(
 
 
 class _Alternation:
+    """Both turns and what they found: the best u with its a, and the dual with the best lower bound."""
+
     def __init__(
         self,
         problem: Problem,
@@ -84,8 +91,9 @@ class _Alternation:
         n_jobs: int | None,
         seed: int,
     ) -> None:
+        assert problem.taxonomy is not None
         self.problem, self.loss, self.C, self.bias_feature = problem, loss, C, bias_feature
-        self.n_jobs, self.seed = n_jobs, seed
+        self.taxonomy, self.n_jobs, self.seed = problem.taxonomy, n_jobs, seed
         self.paths, self.scale = tie.paths, tie.scale
         self.used = np.asarray(tie.paths.sum(axis=0)).ravel() > 0
         self.history: list[Progress] = []
@@ -98,39 +106,50 @@ class _Alternation:
         start: Any,
         on_epoch: Callable[[Progress], None] | None,
     ) -> Solution:
-        assert self.problem.taxonomy is not None
         began = time.monotonic()
-        dual, epochs, lower = start, 0, -np.inf
-        inner = _FIRST_GAP
+        best: Solution | None = None
+        best_scale, best_dual, vertex = self.scale, start, self.scale
+        dual, epochs, primal, lower = start, 0, np.inf, -np.inf
+        gap, share, stretch, mix, slow = 1.0, _SHARE, 1.0, _MIX, 0
         while True:
             left = None if max_seconds is None else max(1e-3, max_seconds - (time.monotonic() - began))
+            inner = max(min(_FIRST_GAP, share * gap), _FINEST_GAP)
             solution = self._vectors(dual, inner, max(1, max_iter - epochs), left)
             dual, epochs = solution.dual, epochs + solution.n_iter
+            last = solution.history[-1]
             squares = solution.details["node_squares"]  # ||u_n||^2, the bias included
-            losses = solution.history[-1].primal - 0.5 * _penalty(squares, self.scale)
+            penalty = _penalty(squares, self.scale)
             fresh = self._weights(squares)
-            primal = losses + 0.5 * _penalty(squares, fresh)
-            linear = solution.details["linear"]  # sum alpha D
-            with np.errstate(divide="ignore", invalid="ignore"):
-                of_dual = np.where(self.scale > 0, squares / self.scale**2, 0.0)
-            lower = max(lower, linear - 0.5 * largest_penalty(self.problem.taxonomy, self.paths, of_dual))
-            last = self.history[-1].primal if self.history else np.inf
-            ended = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) or epochs >= max_iter
-            if primal > last and inner > _FINEST_GAP and not ended:
-                inner *= 0.1  # u was not good enough for its turn to gain anything
-                continue
-            self.scale = fresh
+            value = last.primal - 0.5 * penalty + 0.5 * _penalty(squares, fresh)
+            largest, corner = self._largest_penalty(squares)
+            bound = last.dual + 0.5 * penalty - 0.5 * largest
+            if bound > lower:
+                lower, best_dual = bound, dual
+            slow = 0 if best is None or primal - value > _ENOUGH * (primal - lower) else slow + 1
+            gained = value < primal
+            if gained or best is None:
+                primal, best, best_scale, vertex = value, solution, fresh, corner
             self.history.append(Progress(time.monotonic() - began, epochs, primal, lower))
             gap = self.history[-1].gap
             if on_epoch is not None:
                 on_epoch(self.history[-1])
+            ended = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) or epochs >= max_iter
             if gap <= tol or ended:
                 status = Status.CONVERGED if gap <= tol else solution.status
                 if status is Status.CONVERGED and gap > tol:
                     status = Status.ITERATION_LIMIT
-                details = {**solution.details, "scale": self.scale}
-                return replace(solution, status=status, n_iter=epochs, history=self.history, details=details)
-            inner = max(min(inner, 0.2 * gap), _FINEST_GAP)
+                details = {**best.details, "scale": best_scale}
+                return replace(
+                    best, dual=best_dual, status=status, n_iter=epochs, history=self.history, details=details
+                )
+            if gained and slow < _PATIENCE:
+                self.scale = self._stretched(fresh, stretch)
+                share, stretch, mix = _SHARE, min(_LONGEST, 1.5 * stretch), _MIX
+            else:
+                # too long a step, u not good enough for its turn, or a weight so small that it takes ages to rise:
+                # towards the corner the objective falls for certain (Frank and Wolfe), if u is good and the step short
+                self.scale = self._lifted((1 - mix) * best_scale + mix * vertex)
+                share, stretch, mix, slow = max(0.1 * share, 1e-4), 1.0, 0.5 * mix, 0
 
     def _vectors(self, dual: Any, gap: float, epochs: int, seconds: float | None) -> Solution:
         """The turn of u."""
@@ -150,10 +169,32 @@ class _Alternation:
 
     def _weights(self, squares: Array) -> Array:
         """The turn of a, kept strictly positive where a class passes."""
-        assert self.problem.taxonomy is not None
-        best = shared_weights(self.problem.taxonomy, squares, class_nodes=self.problem.class_nodes)
+        best = shared_weights(self.taxonomy, squares, class_nodes=self.problem.class_nodes)
+        return self._lifted(best)
+
+    def _lifted(self, scale: Array) -> Array:
+        return np.where(self.used, (1 - _LEAST * self.used.sum()) * scale + _LEAST, 0.0)
+
+    def _stretched(self, fresh: Array, stretch: float) -> Array:
+        """A step of a that goes further, on a logarithmic scale, than its turn would, and stays feasible.
+
+        Weights that go to zero do so by a constant factor a turn; taking its power takes several turns at once.
+        """
+        if stretch == 1.0:
+            return fresh
         used = self.used
-        return np.where(used, (1 - _LEAST * used.sum()) * best + _LEAST, 0.0)
+        longer = np.zeros_like(fresh)
+        longer[used] = fresh[used] * np.clip((fresh[used] / self.scale[used]) ** (stretch - 1.0), 1e-2, 1e2)
+        # each node is scaled down by the largest sum of the paths that it is on
+        largest = (
+            sp.csc_array(self.paths.multiply((self.paths @ longer)[:, None])).max(axis=0).toarray().ravel()
+        )
+        return self._lifted(longer / np.maximum(largest, 1.0))
+
+    def _largest_penalty(self, squares: Array) -> tuple[float, Array]:
+        """max over feasible a of sum_n a_n ||z_n||^2, with u_n = a_n z_n, and where it is reached."""
+        of_dual = np.divide(squares, self.scale**2, out=np.zeros_like(squares), where=self.scale > 0)
+        return largest_penalty(self.taxonomy, self.paths, of_dual)
 
 
 def _penalty(squares: Array, scale: Array) -> float:

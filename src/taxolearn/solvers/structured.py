@@ -61,7 +61,7 @@ def solve_structured(
     >>> solve_structured(problem, loss, flat(2), C=10.0, bias_feature=0.0).weights.coef.round(3).tolist()
     [[-0.5], [0.5]]
     """
-    run = _Run(problem, loss, tie, C, bias_feature, tol, ThreadEngine(n_jobs, max_seconds), seed)
+    run = StructuredRun(problem, loss, tie, C, bias_feature, tol, ThreadEngine(n_jobs, max_seconds), seed)
     if start is not None:
         run.begin_with(start)
     return run.solve(max_iter, on_epoch)
@@ -84,7 +84,7 @@ def one_label_a_row(problem: Problem) -> tuple[npt.NDArray[np.int64], Array]:
     return label, weight
 
 
-class _Run:
+class StructuredRun:
     """One solve: what the kernels read, and the slots and node weights that they change."""
 
     def __init__(
@@ -135,9 +135,12 @@ class _Run:
         sums = np.bincount(entries.row, alpha, minlength=len(self.cost))
         factor = np.divide(self.cost, sums, out=np.ones_like(sums), where=sums > self.cost)
         alpha *= factor[entries.row]
-        self.slots = self._slots(sp.csr_array((alpha, (entries.row, entries.col)), shape=entries.shape))
-        self.slots = self.kernels.repack(self.slots, 0)
-        self._work(self._weights_of, [0])
+        self.make_weights(sp.csr_array((alpha, (entries.row, entries.col)), shape=entries.shape))
+
+    def make_weights(self, dual: sp.csr_array) -> None:
+        """Take over a dual as it is, and the weights it makes."""
+        self.slots = self.kernels.repack(self._slots(dual), 0)
+        self.work(self._weights_of, [0])
 
     def solve(self, max_iter: int, on_epoch: Callable[[Progress], None] | None) -> Solution:
         gap = last = np.inf
@@ -161,14 +164,14 @@ class _Run:
         if not self.history or self.history[-1] is not exact:
             self.engine.stop[0] = 0
             exact = self._certified(epochs, on_epoch)
-        return self._solution(exact, epochs)
+        return self.solution(exact, epochs)
 
     def _note(self, progress: Progress, on_epoch: Callable[[Progress], None] | None) -> None:
         self.history.append(progress)
         if on_epoch is not None:
             on_epoch(progress)
 
-    def _work(self, function: Callable[[Any], Any], tasks: list[Any]) -> list[Any]:
+    def work(self, function: Callable[[Any], Any], tasks: list[Any]) -> list[Any]:
         results: list[Any] = []
         outcome = self.engine.run(function, tasks, lambda _, result: results.append(result))
         if self.outcome is Outcome.COMPLETED:
@@ -187,35 +190,35 @@ class _Run:
             report = np.zeros(2)
             self.kernels.ascend(
                 self.rows, self.square, self.label, self.cost, self.paths, self.costs, self.nodes, self.bias,
-                self.bias_feature, self.slots, order, full, self._scores(), self.gaps, report, self.engine.stop,
+                self.bias_feature, self.slots, order, full, self.scores(), self.gaps, report, self.engine.stop,
             )  # fmt: skip
             return report
 
-        reports = self._work(piece_of, self._pieces(self.rng.permutation(rows)))
+        reports = self.work(piece_of, self._pieces(self.rng.permutation(rows)))
         return np.sum(reports, axis=0) if reports else np.zeros(2)
 
     def _certified(self, epochs: int, on_epoch: Callable[[Progress], None] | None) -> Progress:
         """Primal and dual of the weights as they stand, by pricing all rows."""
         if self.engine.n_workers > 1:
-            self._work(self._weights_of, [0])
+            self.work(self._weights_of, [0])
         self.slots = self.kernels.repack(self.slots, self.kernels.VIOLATORS)
 
         def piece_of(rows: Any) -> Array:
             report = np.zeros(2)
             self.kernels.price(
                 self.rows, self.label, self.cost, self.paths, self.costs, self.nodes, self.bias,
-                self.bias_feature, self.slots, rows, self._scores(), self.gaps, report, self.engine.stop,
+                self.bias_feature, self.slots, rows, self.scores(), self.gaps, report, self.engine.stop,
             )  # fmt: skip
             return report
 
-        reports = self._work(piece_of, self._pieces(self.live))
+        reports = self.work(piece_of, self._pieces(self.live))
         report = np.sum(reports, axis=0) if reports else np.zeros(2)
         primal = self._penalty() + report[0]
         exact = Progress(self.engine.seconds, epochs, primal, primal - report[1])
         self._note(exact, on_epoch)
         return exact
 
-    def _scores(self) -> Any:
+    def scores(self) -> Any:
         return np.empty(self.nodes.shape[1], dtype=self.nodes.dtype)
 
     def _weights_of(self, _: Any) -> None:
@@ -229,22 +232,22 @@ class _Run:
         has = self.tie.scale > 0
         return 0.5 * float(np.sum(squares[has] / self.tie.scale[has]))
 
-    def _solution(self, exact: Progress, epochs: int) -> Solution:
+    def solution(self, exact: Progress, epochs: int) -> Solution:
         if exact.gap <= self.tol:
             status = Status.CONVERGED
         elif self.outcome is Outcome.INTERRUPTED:
             status = Status.INTERRUPTED
         else:
             status = Status.TIME_LIMIT if self.outcome is Outcome.TIME_LIMIT else Status.ITERATION_LIMIT
-        slots = self.slots = self.kernels.repack(self.slots, 0)
-        shape = (self.problem.n_rows, self.problem.n_classes)
-        dual = sp.csr_array((slots.alpha, slots.classes, slots.indptr), shape=shape)
-        dual.sort_indices()
+        slots = self.kernels.repack(self.slots, 0)
         details = {
             "node_bias": self.bias,
             "node_squares": self.kernels.node_squares(self.nodes, self.bias),
             "linear": self.kernels.linear_part(self.label, self.costs, slots),
         }
+        shape = (self.problem.n_rows, self.problem.n_classes)
+        dual = sp.csr_array((slots.alpha, slots.classes, slots.indptr), shape=shape)
+        dual.sort_indices()  # in place: the slots are of no more use
         intercept = self.bias_feature * (self.tie.paths @ self.bias)
         weights = NodeWeights(self.nodes, self.tie.paths, intercept)
         return Solution(weights, dual, status, epochs, self.history, details)

@@ -31,7 +31,7 @@ def first_rows(problem: Problem, forest: Forest, rng: np.random.Generator) -> An
                 under = own_rows[own_indptr[forest.first[above]] : own_indptr[forest.last[above]]]
                 picks.append(under if len(under) <= _NEAR else rng.choice(under, _NEAR))
             chosen[k] = np.unique(np.concatenate(picks))
-    return _pack(own_indptr, own_rows, chosen)
+    return _pack(own_indptr, own_rows, chosen, problem.n_rows)
 
 
 def given_rows(problem: Problem, forest: Forest, start: sp.csr_array, highest: float) -> Any:
@@ -40,7 +40,7 @@ def given_rows(problem: Problem, forest: Forest, start: sp.csr_array, highest: f
     weighted = problem.row_weight > 0
     given = sp.csr_array(start)[forest.classes]
     chosen = [given.indices[a:b][weighted[given.indices[a:b]]] for a, b in pairwise(given.indptr.tolist())]
-    active = _pack(own_indptr, own_rows, chosen)
+    active = _pack(own_indptr, own_rows, chosen, problem.n_rows)
     value = np.zeros(problem.n_rows)
     for k in range(len(forest.classes)):
         span = slice(active.indptr[k], active.indptr[k + 1])
@@ -68,13 +68,19 @@ def _own_rows(problem: Problem, forest: Forest) -> tuple[npt.NDArray[np.int64], 
     return by_class.indptr.astype(np.int64), by_class.indices.astype(np.int32)
 
 
-def _pack(own_indptr: npt.NDArray[np.int64], own_rows: npt.NDArray[np.int32], chosen: list[Any]) -> Any:
+def _pack(
+    own_indptr: npt.NDArray[np.int64], own_rows: npt.NDArray[np.int32], chosen: list[Any], n_rows: int
+) -> Any:
+    """Each class's own rows, then those of the chosen ones that are not its own, at dual zero."""
     from taxolearn.kernels.tree_descent import Active
 
     pieces = []
+    is_own = np.zeros(n_rows, dtype=bool)
     for k, rows in enumerate(chosen):
         own = own_rows[own_indptr[k] : own_indptr[k + 1]]
-        pieces += [own, np.setdiff1d(rows, own).astype(np.int32)]
+        is_own[own] = True
+        pieces += [own, rows[~is_own[rows]].astype(np.int32)]
+        is_own[own] = False
     sizes = np.array([len(piece) for piece in pieces], dtype=np.int64).reshape(-1, 2).sum(axis=1)
     indptr = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
     every = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)

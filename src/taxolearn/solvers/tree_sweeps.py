@@ -19,9 +19,9 @@ from taxolearn.solvers.tree_active import first_rows, given_rows
 from taxolearn.solvers.tree_forest import make_forest
 from taxolearn.solvers.tree_weights import make_weights
 
-_SWEEPS, _EPOCHS = 3, 3
-_GROWTH = 8.0
-_GROWTH_LOW = 1.0
+_EPOCHS = 3  # over a class's rows at a visit
+_SWEEPS = (3, 10)  # over the tree between two pricings, where pricing is cheap and where it is dear
+_GROWTH = 8.0  # times as many rows at most that a class works on after a pricing
 _KEEP_PASSES = 2  # in which rows that turned out useless stay: weights still move much
 _SHARE = 0.3  # of the tolerated gap may come from rows that a class does not work on
 _GOAL = 0.1  # of the tolerated gap is left to a class at a visit
@@ -144,6 +144,7 @@ class _Run:
     def sweep(self, engine: ThreadEngine) -> Outcome:
         """Coordinate descent over the open trees, each on one thread."""
         tops = self.forest.tops[self.open]
+        sweeps = int(min(max(_SWEEPS[0], 2 + 4 * self._dearness()), _SWEEPS[1]))
         work = self.active.indptr[self.forest.last[tops]] - self.active.indptr[self.forest.first[tops]]
 
         def task(top: int) -> float:
@@ -157,7 +158,7 @@ class _Run:
                 self.costs,
                 top,
                 self.bias_feature,
-                _SWEEPS,
+                sweeps,
                 _EPOCHS,
                 self.goals,
                 w,
@@ -173,7 +174,8 @@ class _Run:
         """Objectives of the open trees over all rows; the active rows grow by what was missing."""
         n = len(self.active.positive)
         sizes = np.diff(self.active.indptr)
-        most = (np.maximum(64, sizes) * self._growth()).astype(np.int64)
+        growth = min(max(1.0, self._dearness()), _GROWTH)
+        most = (growth * np.maximum(64, sizes)).astype(np.int64)
         keep = np.ones(len(self.active.rows), dtype=np.bool_)
         begin, finish = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         parts: list[tuple[int, int, npt.NDArray[np.int32]]] = []
@@ -216,9 +218,9 @@ class _Run:
         self.passes += 1
         return outcome
 
-    def _growth(self) -> float:
-        ratio = 0.6 * self.problem.n_rows * len(self.report) / (40.0 * max(1, len(self.active.rows)))
-        return min(max(_GROWTH_LOW, ratio), _GROWTH)
+    def _dearness(self) -> float:
+        """Roughly what one pricing of all classes costs, in sweeps of some epochs over the active rows."""
+        return 0.015 * self.problem.n_rows * len(self.report) / max(1, len(self.active.rows))
 
     def _make_scratch(self) -> tuple[Any, ...]:
         n, width = self.problem.n_rows, self.problem.n_features

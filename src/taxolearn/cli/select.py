@@ -1,0 +1,205 @@
+"""`taxolearn select`: the method and the lambda that do best on held-out rows, fitted on all rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taxolearn.cli.console import Progress, say, solver_progress
+from taxolearn.cli.method_list import find_method, make_estimator
+from taxolearn.cli.options import (
+    Format,
+    Jobs,
+    Label,
+    LabelSep,
+    Level,
+    Ngrams,
+    Output,
+    Rows,
+    Seed,
+    Sep,
+    TaxonomyFile,
+    Text,
+    Tol,
+)
+from taxolearn.cli.texts import text_features
+from taxolearn.errors import DataError
+
+if TYPE_CHECKING:
+    from taxolearn.cli.data import Labelled
+    from taxolearn.methods.trials import Selection
+    from taxolearn.structure import Taxonomy
+
+_METRICS = ("accuracy", "tree_loss")
+
+
+def select(
+    rows: Rows,
+    output: Output,
+    format: Format = None,
+    text: Text = None,
+    label: Label = None,
+    level: Level = None,
+    sep: Sep = None,
+    label_sep: LabelSep = None,
+    taxonomy: TaxonomyFile = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="Method to try, see `taxolearn methods`; may be repeated.",
+            show_default="normalized, and multiclass without a taxonomy",
+        ),
+    ] = None,
+    lambdas: Annotated[
+        str | None,
+        typer.Option("--lambdas", help="Values to try, as 1e-4,1e-3,0.01.", show_default="1e-8 to 1e2"),
+    ] = None,
+    metric: Annotated[
+        str, typer.Option("--metric", help="What decides: accuracy or tree_loss.")
+    ] = "accuracy",
+    holdout: Annotated[float, typer.Option("--holdout", help="Share of the rows to hold out.")] = 0.2,
+    plot: Annotated[
+        str | None,
+        typer.Option("--plot", help="Picture of what was tried: .png, .svg or .pdf; needs matplotlib."),
+    ] = None,
+    tol: Tol = None,
+    max_seconds: Annotated[
+        float | None, typer.Option("--max-seconds", help="Time limit of each fit.")
+    ] = None,
+    features: Annotated[
+        str,
+        typer.Option("--features", help="word, char or word+char n-grams, or auto (by held-out accuracy)."),
+    ] = "word",
+    ngrams: Ngrams = "1-2",
+    jobs: Jobs = -1,
+    seed: Seed = 0,
+) -> int:
+    """Try methods along a grid of lambda, keep the best on held-out rows, fit it on all rows and save it.
+
+    C is 1 / (2 lambda). "normalized" stands for several candidates: node weights (7) and (6) with rho = 2,
+    on DAGs also with the directional constraint, each with objective (10) and (13) of its paper.
+    Every trial is printed; of equally good ones the largest lambda wins. One label a row only.
+    Features of texts are made once, from all texts: words of held-out rows are known, their labels are not.
+    Exit code 1: the model was saved, but its certified gap is above --tol.
+    """
+    from taxolearn.cli.data import read_labelled
+    from taxolearn.cli.inputs import about, open_source
+    from taxolearn.cli.labels import Columns, read_taxonomy
+
+    for name in method or ():
+        find_method(name)
+    grid = _numbers(lambdas)
+    if metric not in _METRICS:
+        raise DataError(f"--metric {metric} is not known; choose {' or '.join(_METRICS)}")
+    if not 0 < holdout < 1:
+        raise DataError(f"--holdout {holdout:g} is not a share of the rows; give a number between 0 and 1")
+    if plot is not None:
+        from taxolearn.methods.trials import check_picture
+
+        check_picture(plot)
+    source = open_source(rows, format)
+    maker = None if source.format == "libsvm" else text_features(features, ngrams)
+    columns = Columns(text, label, tuple(level or ()), sep, label_sep)
+    data = read_labelled(source, columns, None if taxonomy is None else read_taxonomy(taxonomy))
+    settings = {"n_jobs": jobs, "max_seconds": max_seconds, "random_state": seed}
+    with about(source):
+        if metric == "tree_loss" and data.taxonomy is None:
+            raise DataError("--metric tree_loss needs a taxonomy; give --taxonomy, --sep or --level")
+        candidates = _candidates(method, data.taxonomy, tol, settings)
+        say(f"{len(data.y):,} rows from {source.name}, {data.taxonomy_text}; {len(candidates)} candidates")
+        selection, maker = _try(candidates, data, maker, features == "auto", grid, holdout, metric, seed)
+        model = _learn(selection.model, data, maker)
+    print(selection.to_text())
+    if not all(trial.certified for trial in selection.trials):
+        print("* the fit stopped above its --tol")
+    print(f"scores are those on {selection.n_held_out:,} held-out rows, chosen by {metric.replace('_', ' ')}")
+    model.save(output)
+    if plot is not None:
+        selection.plot(plot)
+        print(f"picture in {plot}")
+    certificate, asked = model.certificate_, selection.model.tol
+    print(
+        f"certificate: {certificate.status.value}, relative gap {certificate.gap:.2e} (asked for {asked:g})"
+    )
+    print(f"saved to {output}")
+    return 0 if certificate.holds(asked) else 1
+
+
+def _numbers(lambdas: str | None) -> list[float] | None:
+    if lambdas is None:
+        return None
+    try:
+        found = [float(part) for part in lambdas.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(0 < value < float("inf") for value in found):
+        raise DataError(f"--lambdas {lambdas} is not understood; give positive numbers as 1e-4,1e-3,0.01")
+    return found
+
+
+def _candidates(
+    methods: list[str] | None, taxonomy: Taxonomy | None, tol: float | None, settings: dict[str, Any]
+) -> list[Any]:
+    from taxolearn.methods.selection import paper_candidates
+
+    found: list[Any] = []
+    for name in methods or (["multiclass"] if taxonomy is None else ["normalized"]):
+        method = find_method(name)
+        given = {**settings, "tol": method.tol if tol is None else tol}
+        if method.name == "normalized":
+            found += paper_candidates(taxonomy, [method.name], **given)
+        else:
+            found.append(make_estimator(method, None, taxonomy=taxonomy, **given))
+    return found
+
+
+def _try(
+    candidates: list[Any],
+    data: Labelled,
+    maker: Any,
+    choose: bool,
+    grid: list[float] | None,
+    holdout: float,
+    metric: str,
+    seed: int,
+) -> tuple[Selection, Any]:
+    """All trials, and the features of texts, if texts they are, not fitted."""
+    from taxolearn.methods.selection import LAMBDAS
+    from taxolearn.methods.selection import select as try_all
+
+    rows = data.rows
+    if isinstance(rows, list):
+        if choose:
+            from taxolearn.methods.text_choice import choose_features
+
+            maker, _ = choose_features(candidates[0], rows, data.y, random_state=seed, verbose=1)
+        rows = maker.fit_transform(rows)
+    lambdas = LAMBDAS if grid is None else grid
+    with Progress("tried", len(candidates) * len(lambdas)) as progress:
+        selection = try_all(
+            candidates,
+            rows,
+            data.y,
+            lambdas=lambdas,
+            holdout=holdout,
+            metric=metric,
+            random_state=seed,
+            refit=False,
+            on_trial=lambda done, total, trial: progress.update(
+                done, total, f"{trial.title} lambda {trial.lambda_:g}: {getattr(trial, metric):.4f}"
+            ),
+        )
+    return selection, maker
+
+
+def _learn(estimator: Any, data: Labelled, maker: Any) -> Any:
+    from sklearn.base import clone
+
+    import taxolearn
+
+    model = estimator if maker is None else taxolearn.TextClassifier(estimator, clone(maker))
+    with solver_progress("learning"):
+        return model.fit(data.rows, data.y)

@@ -1,0 +1,229 @@
+"""Tree kernels against plain dense arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from taxolearn import Taxonomy
+from taxolearn.kernels import tree_descent, tree_pricing
+from taxolearn.kernels.rows import SparseRows
+from taxolearn.losses import MARGIN_LOSSES
+from taxolearn.regularizers import path_sum
+from taxolearn.solvers.tree_forest import make_forest
+
+N, WIDTH = 12, 5
+TREE = Taxonomy.from_edges(
+    [("all", "a"), ("all", "b"), ("a", "a1"), ("a", "a2"), ("a2", "a21"), ("a2", "a22"), ("b", "b1")]
+)
+LABELS = ["a", "a1", "a21", "a22", "b1"]  # one of them at an inner node
+
+
+class Made:
+    """Random rows and duals on a tree, once as the kernels take them and once dense."""
+
+    def __init__(self, name="squared_hinge", seed=0):
+        rng = np.random.default_rng(seed)
+        self.name, self.loss = name, MARGIN_LOSSES[name]
+        self.X = rng.normal(size=(N, WIDTH)) * (rng.random((N, WIDTH)) < 0.7)
+        scale = rng.uniform(0.3, 2.0, TREE.n_nodes)
+        scale[0] = 0.0
+        self.tie = path_sum(TREE, TREE.ids_of(LABELS), scale)
+        self.forest = make_forest(self.tie, np.ones(5, dtype=bool))
+        self.tree = self.forest.arrays()
+        self.A = self.tie.class_covariance()[np.ix_(self.forest.classes, self.forest.classes)]
+        X = sp.csr_array(self.X)
+        parts = (X.indptr, X.indices, X.data)
+        for part in parts:
+            part.flags.writeable = False
+        self.rows = SparseRows(*parts)
+        self.squares = (self.X**2).sum(axis=1)
+        self.costs = tree_descent.Costs(
+            rng.uniform(0.5, 1.5, N), rng.uniform(0.5, 1.5, 5), rng.uniform(0.5, 1.5, 5)
+        )
+        # class k has rows 2k and 2k+1, works on those and on four others
+        lists = [[2 * k, 2 * k + 1, *((2 * k + 2 + np.arange(4)) % N)] for k in range(5)]
+        self.active = tree_descent.Active(
+            np.arange(0, 31, 6),
+            np.full(5, 2),
+            np.array(lists, dtype=np.int32).ravel(),
+            rng.uniform(0.0, 0.4, 30) * (rng.random(30) < 0.7),
+        )
+        self.sign = -np.ones((5, N))
+        for k in range(5):
+            self.sign[k, 2 * k : 2 * k + 2] = 1.0
+
+    @property
+    def dual(self):
+        dense = np.zeros((5, N))
+        for k in range(5):
+            dense[k, self.active.rows[6 * k : 6 * k + 6]] = self.active.dual[6 * k : 6 * k + 6]
+        return dense
+
+    @property
+    def W(self):
+        return self.A @ ((self.dual * self.sign) @ self.X)
+
+    def cost(self):
+        return self.costs.row_weight * np.where(
+            self.sign > 0, self.costs.positive[:, None], self.costs.negative[:, None]
+        )
+
+    def dual_value(self, b0=0.0):
+        signed = self.dual * self.sign
+        beta = signed.sum(axis=1)
+        quadratic = np.sum((signed @ self.X) * self.W)
+        conjugates = self.loss.conjugate(self.dual, self.cost()).sum()
+        return -0.5 * quadratic - 0.5 * beta @ beta - b0 * beta.sum() - conjugates
+
+    def sweep(self, sweeps=1, stop=0):
+        biases = (self.dual * self.sign).sum(axis=1)
+        w = np.zeros(WIDTH)
+        for top in self.forest.tops:
+            tree_descent.sweep_tree(
+                self.loss,
+                self.rows,
+                self.squares,
+                self.tree,
+                self.active,
+                self.costs,
+                top,
+                1.0,
+                sweeps,
+                3,
+                np.zeros(5),
+                w,
+                biases,
+                0,
+                np.full(1, stop, dtype=np.int32),
+            )
+            np.testing.assert_array_equal(w, 0.0)
+        return biases
+
+
+def test_a_chain_is_one_node_and_labels_at_inner_nodes_come_first():
+    made = Made()
+    assert made.forest.classes.tolist() == [0, 1, 2, 3, 4]
+    assert made.forest.tops.tolist() == [0, 5]
+    assert made.forest.own.tolist()[0] == 1
+    b, b1 = TREE.ids_of(["b", "b1"])
+    assert made.forest.member[b] == made.forest.member[b1] == 5
+    assert made.forest.scale[5] == pytest.approx(made.tie.scale[b] + made.tie.scale[b1])
+
+
+def test_class_vectors_are_sums_along_the_paths():
+    made = Made()
+    out = np.empty((5, WIDTH))
+    for top in made.forest.tops:
+        tree_descent.class_vectors(made.rows, made.tree, made.active, top, np.zeros(WIDTH), out)
+    np.testing.assert_allclose(out, made.W, atol=1e-12)
+
+
+def test_sweeps_raise_the_dual_to_its_optimum_on_the_active_rows():
+    made = Made()
+    before = made.dual_value()
+    biases = made.sweep()
+    middle = made.dual_value()
+    assert middle > before
+    np.testing.assert_allclose(biases, (made.dual * made.sign).sum(axis=1), atol=1e-12)
+    made.sweep(sweeps=300)
+    assert made.dual_value() >= middle
+    # optimal: no active dual has a slope that its bound does not hold back
+    margins = made.sign * (made.W @ made.X.T + (made.dual * made.sign).sum(axis=1)[:, None])
+    slope = (margins + made.dual / (2 * made.cost()) - 1.0).ravel()
+    active = np.zeros((5, N), dtype=bool)
+    for k in range(5):
+        active[k, made.active.rows[6 * k : 6 * k + 6]] = True
+    held = (made.dual.ravel() == 0.0) & (slope > 0)
+    assert np.abs(slope[active.ravel() & ~held]).max() < 1e-6
+
+
+def test_a_raised_flag_stops_before_the_first_node():
+    made = Made()
+    before = made.active.dual.copy()
+    made.sweep(stop=1)
+    np.testing.assert_array_equal(made.active.dual, before)
+
+
+@pytest.mark.parametrize("bias_feature", [0.0, 1.0])
+@pytest.mark.parametrize("room", [1, 2, 5])
+def test_pricing_finds_objectives_biases_and_missing_rows(bias_feature, room):
+    made = Made()
+    b0 = -0.5
+    biases = b0 + bias_feature * (made.dual * made.sign).sum(axis=1)
+    report = np.zeros((5, tree_pricing.REPORT_WIDTH))
+    keep = np.ones(30, dtype=np.bool_)
+    fresh = np.empty(10, dtype=np.int32)
+    begin, finish = np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64)
+    tree_pricing.price_classes(
+        made.loss,
+        made.rows,
+        made.tree,
+        made.active,
+        made.costs,
+        0,
+        0,
+        5,
+        bias_feature,
+        b0,
+        0.0,
+        np.full(5, 2),
+        np.zeros(WIDTH),
+        np.empty((3, WIDTH)),
+        np.empty(WIDTH * room),
+        np.empty(N * room),
+        biases,
+        keep,
+        fresh,
+        begin,
+        finish,
+        report,
+    )
+    scores = made.W @ made.X.T
+    np.testing.assert_allclose(
+        report[:, tree_pricing.QUADRATIC], (made.dual * made.sign * scores).sum(axis=1), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        report[:, tree_pricing.CONJUGATES],
+        made.loss.conjugate(made.dual, made.cost()).sum(axis=1),
+        atol=1e-12,
+    )
+
+    def objective(b):
+        margins = made.sign * (scores + bias_feature * b[:, None])
+        losses = made.cost() * made.loss.value(margins)
+        return losses, losses.sum(axis=1) + 0.5 * (b - b0) ** 2
+
+    b = report[:, tree_pricing.BIAS]
+    losses, value = objective(b)
+    np.testing.assert_allclose(report[:, tree_pricing.LOSSES], losses.sum(axis=1), rtol=1e-12)
+    assert np.all(value <= objective(biases)[1] + 1e-12)
+    if bias_feature:  # and close to the best there is
+        best = np.min([objective(b0 + np.full(5, t))[1] for t in np.linspace(-8, 8, 4001)], axis=0)
+        np.testing.assert_allclose(value, best, rtol=1e-2)
+    for k in range(5):
+        mine = set(made.active.rows[6 * k : 6 * k + 6].tolist())
+        others = sorted(
+            (i for i in range(N) if i not in mine and losses[k, i] > 0), key=lambda i: -losses[k, i]
+        )
+        assert set(fresh[begin[k] : finish[k]].tolist()) == set(others[:2])
+        left = sum(losses[k, i] for i in others[2:])
+        assert report[k, tree_pricing.LEFT_OUT] == pytest.approx(left, abs=1e-12)
+        for at in range(6 * k + 2, 6 * k + 6):
+            useful = made.active.dual[at] != 0.0 or losses[k, made.active.rows[at]] > 0.0
+            assert keep[at] == useful
+
+
+def test_regrowing_keeps_drops_and_appends():
+    made = Made()
+    keep = np.ones(30, dtype=np.bool_)
+    keep[[3, 10]] = False
+    begin, finish = np.array([0, 1, 1, 1, 1]), np.array([1, 1, 1, 1, 3])
+    fresh = np.array([7, 8, 9], dtype=np.int32)
+    indptr = np.array([0, 6, 11, 17, 23, 31])
+    rows, dual = np.empty(31, dtype=np.int32), np.empty(31)
+    tree_pricing.regrow(made.active, keep, fresh, begin, finish, indptr, rows, dual)
+    old = np.delete(made.active.rows, [3, 10]), np.delete(made.active.dual, [3, 10])
+    np.testing.assert_array_equal(rows, np.concatenate([old[0][:5], [7], old[0][5:], [8, 9]]))
+    np.testing.assert_array_equal(dual, np.concatenate([old[1][:5], [0.0], old[1][5:], [0.0, 0.0]]))
