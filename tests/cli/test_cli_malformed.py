@@ -74,7 +74,7 @@ CASES: list[tuple[str, bytes, tuple[str, ...], int | None]] = [
     ("flat-tree-loss.svm", b"Cat 1:1\nDog 2:1\nCat 1:2\n", ("select", "--metric", "tree_loss"), None),
     ("flat-normalized.svm", b"Cat 1:1\nDog 2:1\nCat 1:2\n", ("select", "-m", "normalized"), None),
     ("several.svm", b"Cat,Dog 1:1\nDog 2:1\nCat 1:2\n", ("select",), None),
-    ("one-class.csv", b"text,label\nmeow,A/Cat\npurr,A/Cat\n", _SELECT, None),
+    ("select-one-class.csv", b"text,label\nmeow,A/Cat\npurr,A/Cat\n", _SELECT, None),
     ("bad-value.svm", b"Cat 1:1\nDog 2:x\n", ("select",), 2),
     ("missing-column.csv", b"words\nmeow\n", _PREDICT, 1),
     ("short-row.csv", b"id,text\n1,meow\n2\n", _PREDICT, 3),

@@ -111,3 +111,15 @@ def test_a_choice_that_falls_short_of_tol_is_saved_and_told(
         assert run(["select", str(rows), "-o", str(folder), *options]) == 1
     assert "* the fit stopped above its --tol" in capsys.readouterr().out
     assert (folder / "model.json").exists()
+
+
+def test_an_output_that_cannot_be_a_model_is_told_before_anything_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("dear diary")
+    for output in (tmp_path / "notes.txt", tmp_path):
+        assert run(["select", "no-such-rows.svm", "-o", str(output)]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert "cannot save" in captured.err
+        assert len(captured.err.splitlines()) == 1

@@ -7,7 +7,15 @@ import pytest
 import scipy.sparse as sp
 
 from taxolearn.errors import DataError, ModelError
-from taxolearn.models import LinearWeights, NodeWeights, pack_weights, read_model, unpack_weights, write_model
+from taxolearn.models import (
+    DualWeights,
+    LinearWeights,
+    NodeWeights,
+    pack_weights,
+    read_model,
+    unpack_weights,
+    write_model,
+)
 
 
 def made(sparse: bool, dtype: type = np.float64, seed: int = 0) -> NodeWeights:
@@ -95,3 +103,18 @@ def test_what_does_not_fit_together_is_refused() -> None:
         NodeWeights(np.zeros((3, 2), dtype=int), paths, np.zeros(2))
     with pytest.raises(DataError, match="2 classes by 4 nodes"):
         NodeWeights(np.zeros((3, 4)), paths, np.zeros(2))
+
+
+@pytest.mark.parametrize("sparse_rows", [False, True])
+def test_duals_are_stored_as_node_vectors(sparse_rows: bool) -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(8, 5))
+    dual = sp.csr_array(rng.normal(size=(3, 8)) * (rng.random((3, 8)) < 0.6))
+    paths = sp.csr_array(np.array([[1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0]]))
+    scale = np.array([0.0, 1.0, 2.0, 0.5])
+    weights = DualWeights(sp.csr_array(X) if sparse_rows else X, dual, paths, scale, rng.normal(size=3))
+    again = unpack_weights(*pack_weights(weights))
+    assert isinstance(again, NodeWeights)
+    expected = X @ ((paths.toarray() * scale) @ (paths.T @ (dual @ X))).T + weights.intercept
+    np.testing.assert_allclose(weights.scores(X), expected, atol=1e-12)
+    np.testing.assert_allclose(again.scores(X), expected, atol=1e-4)

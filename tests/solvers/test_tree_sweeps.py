@@ -236,7 +236,7 @@ def test_what_it_cannot_do_is_said():
     problem = some(LEAVES)
     with pytest.raises(DataError, match="sparse dual"):
         solve_tree_sweeps(problem, Logistic(), tie_of(problem), 1.0)
-    dag = Taxonomy.from_edges([("all", "a"), ("all", "b"), ("a", "x"), ("b", "x"), ("a", "y")])
-    problem = some(["x", "y"], taxonomy=dag)
+    dag = Taxonomy.from_edges([("all", "a"), ("all", "b"), ("a", "x"), ("b", "x"), ("a", "y"), ("b", "z")])
+    problem = some(["x", "y", "z"], taxonomy=dag)
     with pytest.raises(TaxonomyError, match="two parents"):
         solve_tree_sweeps(problem, MARGIN_LOSSES["hinge"], tie_of(problem), 1.0)

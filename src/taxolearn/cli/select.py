@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -100,6 +101,10 @@ def select(
         from taxolearn.methods.trials import check_picture
 
         check_picture(plot)
+    if Path(output).exists():
+        from taxolearn.models.storage import _check_replaceable
+
+        _check_replaceable(Path(output))  # rather now than after all the trials
     source = open_source(rows, format)
     maker = None if source.format == "libsvm" else text_features(features, ngrams)
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from taxolearn.errors import DataError
 from taxolearn.losses import StructuredHinge, structured_hinge
-from taxolearn.methods.structured import StructuredMethod
+from taxolearn.methods.structured import StructuredMethod, given_weights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import node_weights
 from taxolearn.structure import Taxonomy
@@ -104,7 +104,7 @@ class NormalizedHierarchicalSVM(StructuredMethod):
     def _node_weights(self, problem: Problem) -> npt.NDArray[np.float64]:
         assert problem.taxonomy is not None
         if not isinstance(self.weights, str):
-            return np.asarray(self.weights, dtype=np.float64)
+            return given_weights("weights", self.weights)
         rule: Any = self.weights
         by_power: dict[str, Any] = (
             {"rho": self.rho, "directional": self.directional, "T": self.T} if self.weights == "rho" else {}

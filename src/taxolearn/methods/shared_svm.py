@@ -12,7 +12,7 @@ from taxolearn.errors import DataError
 from taxolearn.losses import StructuredHinge, structured_hinge
 from taxolearn.methods.hierarchical_svm import COSTS
 from taxolearn.methods.progress import pass_reporter
-from taxolearn.methods.structured import StructuredMethod
+from taxolearn.methods.structured import StructuredMethod, given_weights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import node_weights, path_sum
 from taxolearn.solvers import Solution, solve_shared
@@ -56,6 +56,8 @@ class SharedSVM(StructuredMethod):
     >>> model.predict([[2.0, 0.0]]).tolist(), model.certificate_.holds(1e-3)
     (['Dog'], True)
     """
+
+    _learned: npt.NDArray[np.float64]  # where a warm start begins
 
     def __init__(
         self,
@@ -104,7 +106,7 @@ class SharedSVM(StructuredMethod):
         if isinstance(self.first_weights, str):
             rule: Any = self.first_weights
             return node_weights(problem.taxonomy, rule, class_nodes=problem.class_nodes)
-        first = np.asarray(self.first_weights, dtype=np.float64)
+        first = given_weights("first_weights", self.first_weights)
         sums = path_sum(problem.taxonomy, problem.class_nodes, first).paths @ first
         if (sums > 1 + 1e-9).any():
             name = show(problem.classes[int(np.argmax(sums))])
@@ -119,10 +121,13 @@ class SharedSVM(StructuredMethod):
     def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
         if problem.taxonomy is None:
             return super()._solve(problem, seed, verbose, start)
+        tie = self._tie(problem)
+        if start is not None:
+            tie = path_sum(problem.taxonomy, problem.class_nodes, self._learned)
         return solve_shared(
             problem,
             self._structured_loss(problem),
-            self._tie(problem),
+            tie,
             float(self.C),
             bias_feature=self._bias_feature,
             tol=float(self.tol),
@@ -136,7 +141,7 @@ class SharedSVM(StructuredMethod):
 
     def _keep(self, problem: Problem, solution: Solution) -> None:
         super()._keep(problem, solution)
-        self.node_weights_ = solution.details.get("scale", self.node_weights_)
+        self._learned = self.node_weights_ = solution.details.get("scale", self.node_weights_)
 
     def _certify(self, problem: Problem, solution: Solution) -> Certificate:
         if problem.taxonomy is None:

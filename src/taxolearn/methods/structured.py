@@ -21,6 +21,23 @@ from taxolearn.solvers import Solution, solve_structured
 from taxolearn.structure.names import show
 
 
+def given_weights(name: str, values: Any) -> npt.NDArray[np.float64]:
+    """Node weights that a user gave as numbers; whether they fit the taxonomy is checked by the tie.
+
+    >>> given_weights("weights", [1, 2])
+    array([1., 2.])
+    """
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.zeros(())
+    if numbers.ndim != 1:
+        raise DataError(
+            f"{name}={show(values)} is not allowed; give one number a node, or the name of a rule"
+        )
+    return numbers
+
+
 class StructuredMethod(CalibratedProbabilities):
     """Base of the structured max-margin estimators; see MulticlassSVM, HierarchicalSVM and their kin.
 
@@ -41,6 +58,25 @@ class StructuredMethod(CalibratedProbabilities):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = False
         return tags
+
+    @property
+    def _multilabel(self) -> bool:
+        return False  # also where y is an indicator or a list of lists, with one label in each row
+
+    def predict(self, X: Any) -> Any:
+        """The best class of each row, in the form in which y was given to `fit`.
+
+        >>> from taxolearn import MulticlassSVM
+        >>> MulticlassSVM().fit([[-1.0], [1.0]], [["a"], ["b"]]).predict([[2.0]])
+        [['b']]
+        """
+        if self.label_form_ not in ("sets", "indicator"):
+            return super().predict(X)
+        rows = self._rows(X)
+        best = self.weights_.top_k(rows, 1)[0][:, 0]
+        if self._indicator is not None:
+            return self._as_indicator([(np.arange(len(best) + 1), best)], len(best))
+        return [[name] for name in self.classes_[best].tolist()]
 
     def _tie(self, problem: Problem) -> PathSum:
         """The tie of the classes, with the scales kept in `node_weights_`."""

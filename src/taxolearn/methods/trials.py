@@ -130,7 +130,7 @@ class Selection:
             style: dict[str, Any] = {
                 "color": _COLOURS[place % len(_COLOURS)],
                 "marker": _MARKERS[place % len(_MARKERS)],
-                "markersize": max(4.0, 8.0 - place),
+                "markersize": max(5.0, 9.0 - place),
             }
             scores = [getattr(trial, self.metric) for trial in mine]
             lambdas = [trial.lambda_ for trial in mine]

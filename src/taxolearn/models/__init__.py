@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from taxolearn.models.dual_weights import DualWeights
 from taxolearn.models.manifest import ArraySpec, Manifest
 from taxolearn.models.names import decode_names, encode_names
 from taxolearn.models.node_weights import NodeWeights
@@ -13,6 +14,7 @@ from taxolearn.models.weights import LinearWeights
 __all__ = [
     "ArraySpec",
     "ClassWeights",
+    "DualWeights",
     "LinearWeights",
     "Manifest",
     "NodeWeights",

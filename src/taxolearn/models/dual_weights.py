@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from taxolearn.errors import DataError
+from taxolearn.models.node_weights import NodeWeights
 from taxolearn.models.scoring import ClassWeights
 
 _VECTOR_BYTES = 64 * 2**20  # of node vectors made at a time
@@ -91,7 +92,7 @@ class DualWeights(ClassWeights):
         return int(sum(part.nbytes for part in parts))
 
     @property
-    def coef(self) -> Any:  # type: ignore[override]
+    def coef(self) -> Any:
         """Weights of the classes as a csr_array, made anew at every call.
 
         >>> _tiny().coef.toarray().tolist()
@@ -123,8 +124,24 @@ class DualWeights(ClassWeights):
             return shares @ self.X
         # SciPy would turn all of X to float64 at every product
         used, position = np.unique(shares.indices, return_inverse=True)
-        few = sparse.csr_array((shares.data, position, shares.indptr), shape=(len(shares.indptr) - 1, len(used)))
+        few = sparse.csr_array(
+            (shares.data, position, shares.indptr), shape=(len(shares.indptr) - 1, len(used))
+        )
         return few @ self.X[used]
+
+    def as_nodes(self) -> NodeWeights:
+        """The same weights with a stored vector a node, in float32: what a model on disk holds.
+
+        >>> _tiny().as_nodes().coef.toarray().tolist()
+        [[2.0, -1.0], [1.0, -2.0]]
+        """
+        n_nodes = self.paths.shape[1]
+        width = max(1, _VECTOR_BYTES // (8 * self.n_features))
+        blocks = [
+            sparse.csr_array(self.node_rows(np.arange(first, min(n_nodes, first + width))), dtype=np.float32)
+            for first in range(0, n_nodes, width)
+        ]
+        return NodeWeights(sparse.csr_array(sparse.vstack(blocks, format="csr")), self.paths, self.intercept)
 
     def _product(self, X: Any) -> Callable[[Any], np.ndarray[Any, Any]]:
         n_nodes = self.paths.shape[1]

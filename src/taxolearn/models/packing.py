@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from taxolearn.errors import ModelError, TaxolearnError
+from taxolearn.models.dual_weights import DualWeights
 from taxolearn.models.names import decode_names, encode_names
 from taxolearn.models.node_weights import NodeWeights
 from taxolearn.models.scoring import ClassWeights
@@ -59,6 +60,8 @@ def pack_weights(weights: ClassWeights, prefix: str = "weights") -> tuple[dict[s
     >>> header, sorted(arrays)
     ({'storage': 'dense', 'n_classes': 2, 'n_features': 2}, ['weights/coef', 'weights/intercept'])
     """
+    if isinstance(weights, DualWeights):
+        weights = weights.as_nodes()  # a model on disk does not need the rows it was fitted on
     _check_finite(weights.intercept, prefix)
     header: dict[str, Any] = {"n_classes": weights.n_classes, "n_features": weights.n_features}
     arrays = {f"{prefix}/intercept": weights.intercept}

@@ -33,8 +33,8 @@ def solve_pegasos(
     """Stochastic subgradient steps on the objective of `solve_structured` (section 7.1 of Choi, Sasaki and Srebro).
 
     `max_iter` passes over the rows, each in a new random order, with step 1 / (lambda t) and lambda = 1 / (C n). The
-    weights are the last ones or, with `average`, the mean over all steps. There is no stopping rule and no gap; since each
-    row is visited once a pass, the classes picked make a feasible dual all the same, which can start
+    weights are the last ones or, with `average`, the mean over all steps. There is no stopping rule and no gap; since
+    each row is visited once a pass, the classes picked make a feasible dual all the same, which can start
     `solve_structured` or certify the weights.
 
     >>> from taxolearn.losses import structured_hinge
@@ -51,9 +51,9 @@ def solve_pegasos(
     n, step = len(run.live), 0
     visits: list[
         tuple[Ids, Ids, Ids]
-    ] = []  # rows that were moved, the classes they were moved from, at which step
+    ] = []  # rows moved, the classes they were moved away from, at which step
     passes = 0
-    while passes < max_iter and n and run.engine.stop[0] == 0:
+    while passes < max_iter and n and not run.over():
         order = run.rng.permutation(run.live)
         picks = np.full(problem.n_rows, -1, dtype=np.int64)
 

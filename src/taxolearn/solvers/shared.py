@@ -23,8 +23,8 @@ Array = npt.NDArray[np.float64]
 
 _FIRST_GAP, _FINEST_GAP = 1e-2, 1e-10  # of the turns of u
 _LEAST = 1e-10  # a weight of exactly zero could never rise again
-_SHARE = 0.2  # of the joint gap is the gap asked for of u
-_ENOUGH, _PATIENCE = 0.02, 4  # of the joint gap should be gained in a turn, or in one of so many
+_SHARE, _LEAST_SHARE = 0.2, 1e-4  # of the joint gap is the gap asked for of u
+_ENOUGH, _PATIENCE = 0.02, 5  # of the joint gap should be gained in a turn, or in one of so many
 _LONGEST = 16.0  # stretch of a step of a
 _MIX = 0.1  # first step towards a corner
 
@@ -133,23 +133,27 @@ class _Alternation:
             gap = self.history[-1].gap
             if on_epoch is not None:
                 on_epoch(self.history[-1])
-            ended = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) or epochs >= max_iter
-            if gap <= tol or ended:
-                status = Status.CONVERGED if gap <= tol else solution.status
-                if status is Status.CONVERGED and gap > tol:
-                    status = Status.ITERATION_LIMIT
+            late = max_seconds is not None and self.history[-1].seconds >= max_seconds
+            stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
+            if gap <= tol or late or stopped or epochs >= max_iter:
+                status = Status.TIME_LIMIT if late else Status.ITERATION_LIMIT
+                status = Status.CONVERGED if gap <= tol else solution.status if stopped else status
                 details = {**best.details, "scale": best_scale}
                 return replace(
                     best, dual=best_dual, status=status, n_iter=epochs, history=self.history, details=details
                 )
-            if gained and slow < _PATIENCE:
-                self.scale = self._stretched(fresh, stretch)
-                share, stretch, mix = _SHARE, min(_LONGEST, 1.5 * stretch), _MIX
-            else:
-                # too long a step, u not good enough for its turn, or a weight so small that it takes ages to rise:
-                # towards the corner the objective falls for certain (Frank and Wolfe), if u is good and the step short
+            if slow >= _PATIENCE:
+                # A weight so small that it takes ages to rise: towards the corner the objective falls for certain
+                # (Frank and Wolfe), if the step is short enough.
                 self.scale = self._lifted((1 - mix) * best_scale + mix * vertex)
-                share, stretch, mix, slow = max(0.1 * share, 1e-4), 1.0, 0.5 * mix, 0
+                share, stretch, mix, slow = max(0.1 * share, _LEAST_SHARE), 1.0, 0.5 * mix, 0
+            elif gained:
+                self.scale = self._stretched(fresh, stretch)
+                share, stretch, mix = _SHARE, min(_LONGEST, 1.5 * stretch), mix if slow else _MIX
+            else:
+                # too long a step, or u not good enough for its turn to gain anything
+                self.scale = best_scale
+                share, stretch = max(0.1 * share, _LEAST_SHARE), 1.0
 
     def _vectors(self, dual: Any, gap: float, epochs: int, seconds: float | None) -> Solution:
         """The turn of u."""

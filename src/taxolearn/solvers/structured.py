@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -146,7 +147,7 @@ class StructuredRun:
         gap = last = np.inf
         exact = Progress(0.0, 0, np.inf, 0.0)
         epochs = 0
-        while epochs < max_iter and self.engine.stop[0] == 0:
+        while epochs < max_iter and not self.over():
             report = self._ascend(self.live, True)
             epochs += 1
             primal = self._penalty() + report[0]
@@ -162,9 +163,16 @@ class StructuredRun:
                 if exact.gap <= self.tol:
                     break
         if not self.history or self.history[-1] is not exact:
-            self.engine.stop[0] = 0
+            self.engine.stop[0], self.engine.deadline = 0, None  # one more pass tells what was reached
             exact = self._certified(epochs, on_epoch)
         return self.solution(exact, epochs)
+
+    def over(self) -> bool:
+        """Whether to stop before the next pass: the engine itself looks at the clock only while long tasks run."""
+        deadline = self.engine.deadline
+        if deadline is not None and time.monotonic() >= deadline and self.outcome is Outcome.COMPLETED:
+            self.outcome = Outcome.TIME_LIMIT
+        return self.outcome is not Outcome.COMPLETED
 
     def _note(self, progress: Progress, on_epoch: Callable[[Progress], None] | None) -> None:
         self.history.append(progress)

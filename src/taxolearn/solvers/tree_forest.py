@@ -93,8 +93,17 @@ def make_forest(tie: PathSum, counted: npt.NDArray[np.bool_]) -> Forest:
         stack.append((~number, 0.0))
         stack.extend((child, reach[number]) for child in sorted(children.get(node, ()), reverse=True))
     tops.extend(enter(0.0, 0.0, [lone]) for lone in at_node.get(-1, ()))  # no vector at all, only a bias
-    ints = [np.array(values, dtype=np.int64) for values in (end, first, own, last, tops, classes)]
-    return Forest(*ints[:4], np.array(scales), np.array(reach), *ints[4:], member)
+    return Forest(
+        end=np.array(end, dtype=np.int64),
+        first=np.array(first, dtype=np.int64),
+        own=np.array(own, dtype=np.int64),
+        last=np.array(last, dtype=np.int64),
+        scale=np.array(scales),
+        reach=np.array(reach),
+        tops=np.array(tops, dtype=np.int64),
+        classes=np.array(classes, dtype=np.int64),
+        member=member,
+    )
 
 
 def _read_paths(

@@ -1,0 +1,255 @@
+"""RecursiveSVM and RecursiveLogistic as estimators: the flat limit, solvers, warm starts, new classes, checkpoints."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import taxolearn
+from taxolearn import OneVsRestSVM, RecursiveLogistic, RecursiveSVM, Taxonomy
+from taxolearn.errors import DataError, LabelError
+from taxolearn.solvers import solve_path_descent, solve_smooth, solve_tree_sweeps
+
+TREE = Taxonomy.from_paths(["all/animal/cat", "all/animal/dog", "all/plant/rose", "all/plant/oak"])
+STAR = Taxonomy.from_edges([("all", name) for name in ("cat", "dog", "rose", "oak")])
+DAG = Taxonomy.from_edges(
+    [
+        ("all", "pet"),
+        ("all", "wild"),
+        ("pet", "cat"),
+        ("wild", "cat"),
+        ("pet", "dog"),
+        ("wild", "rose"),
+        ("all", "oak"),
+    ]
+)
+LEAVES = ["cat", "dog", "rose", "oak"]
+LOSSES: dict[str, Any] = {
+    "squared_hinge": RecursiveSVM,
+    "hinge": RecursiveSVM,
+    "logistic": RecursiveLogistic,
+    "softmax": RecursiveLogistic,
+}
+every_loss = pytest.mark.parametrize("loss", LOSSES)
+
+
+def blobs(names: list[str] = LEAVES, n: int = 40, seed: int = 0, spread: float = 1.0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    y = np.array([names[i % len(names)] for i in range(n)])
+    centres = {name: 2.0 * np.eye(5)[k % 5] for k, name in enumerate(names)}
+    return np.array([centres[name] for name in y]) + spread * rng.normal(size=(n, 5)), y
+
+
+def estimator(loss: str, taxonomy: Any, **options: Any) -> Any:
+    return LOSSES[loss](taxonomy, loss=loss, random_state=0, **options)
+
+
+def test_a_flat_tree_with_a_pinned_root_is_one_vs_rest() -> None:
+    X, y = blobs()
+    ours = RecursiveSVM(STAR, tol=1e-13, random_state=0).fit(X, y)
+    theirs = OneVsRestSVM(STAR, tol=1e-13, random_state=0).fit(X, y)
+    assert ours.certificate_.primal == pytest.approx(theirs.certificate_.primal, rel=1e-12)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-6)
+
+
+def test_the_solver_that_suits() -> None:
+    X, y = blobs()
+
+    def chosen(model: Any) -> Any:
+        from taxolearn.problem import make_problem
+
+        problem = make_problem(X, y, model.taxonomy, empty_classes="keep")
+        model._prepare(problem)
+        return model._solver(problem, model._tie(problem))
+
+    assert chosen(RecursiveSVM(TREE)) is solve_tree_sweeps
+    assert chosen(RecursiveSVM()) is solve_tree_sweeps
+    assert chosen(RecursiveSVM(TREE, root="free")) is solve_path_descent
+    assert chosen(RecursiveSVM(DAG)) is solve_path_descent
+    assert chosen(RecursiveLogistic(TREE)) is solve_smooth
+    assert chosen(RecursiveLogistic(DAG, loss="softmax")) is solve_smooth
+    for model in (
+        RecursiveSVM(DAG, solver="tree"),
+        RecursiveSVM(TREE, loss="hinge", solver="newton"),
+        RecursiveLogistic(TREE, solver="tree"),
+        RecursiveLogistic(TREE, loss="softmax", solver="levels"),
+    ):
+        with pytest.raises(DataError, match=r"^solver='\w+' cannot solve loss=.*; use solver='auto'$"):
+            model.fit(X, y)
+
+
+@every_loss
+@pytest.mark.parametrize("taxonomy", [None, TREE, DAG], ids=["flat", "tree", "dag"])
+def test_every_loss_fits_certifies_and_is_saved(loss: str, taxonomy: Any, tmp_path: Path) -> None:
+    X, y = blobs()
+    model = estimator(loss, taxonomy, tol=1e-3).fit(X, y, sample_weight=np.linspace(0.5, 2.0, len(y)))
+    assert model.certificate_.holds(1e-3)
+    assert model.score(X, y) > 0.6
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(model.decision_function(sp.csr_array(X)), scores, atol=1e-9)
+    if taxonomy is not None:
+        assert model.predict_path(X[:1])[0][-1] == model.predict(X[:1])[0]
+    model.save(tmp_path)
+    loaded = taxolearn.load(tmp_path)
+    np.testing.assert_allclose(loaded.decision_function(X), scores, rtol=1e-12)
+    assert loaded.predict(X).tolist() == model.predict(X).tolist()
+    assert np.array_equal(loaded.node_weights_, model.node_weights_)
+    assert loaded.get_params() == model.get_params()
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), rtol=1e-12)
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "logistic"])
+def test_several_labels_a_row(loss: str) -> None:
+    X, y = blobs()
+    sets = [[name, "animal"] if name == "cat" else [name] for name in y.tolist()]
+    model = estimator(loss, TREE, tol=1e-2).fit(X, sets)
+    assert model.certificate_.holds(1e-2)
+    assert model.classes_.tolist() == ["animal", "cat", "dog", "rose", "oak"]
+    assert isinstance(model.predict(X), list)
+    with pytest.raises(LabelError, match="has 2 labels, but loss='softmax' needs exactly one a row"):
+        estimator("softmax", TREE).fit(X, sets)
+
+
+@every_loss
+def test_a_warm_start_takes_fewer_passes(loss: str) -> None:
+    X, y = blobs(spread=2.0)
+    model = estimator(loss, TREE, tol=1e-5, warm_start=True).fit(X, y)
+    cold = model.n_iter_
+    model.fit(X, y)
+    assert model.n_iter_ < cold
+    assert model.certificate_.holds(1e-5)
+    fresh = estimator(loss, TREE, tol=1e-5, C=1.2).fit(X, y)
+    model.set_params(C=1.2).fit(X, y)
+    assert model.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=2e-5)
+
+
+def grown() -> tuple[Any, Any, Any, Any, Taxonomy]:
+    X, y = blobs(n=120, spread=2.0)
+    rng = np.random.default_rng(1)
+    new = np.array([0.0, 0.0, 0.0, 0.0, 2.0]) + rng.normal(size=(10, 5))
+    larger = Taxonomy.from_paths(
+        [*(f"all/animal/{n}" for n in ("cat", "dog", "emu")), "all/plant/rose", "all/plant/oak"]
+    )
+    return X, y, new, ["emu"] * 10, larger
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_new_classes_reach_the_gap_of_a_fresh_fit_in_fewer_passes(loss: str) -> None:
+    X, y, new, names, larger = grown()
+    model = estimator(loss, TREE, tol=1e-4, warm_start=True).fit(X, y)
+    model.add_classes(larger, new, names)
+    assert model.certificate_.holds(1e-4)
+    assert model.classes_.tolist() == ["cat", "dog", "emu", "rose", "oak"]
+    fresh = estimator(loss, larger, tol=1e-4).fit(np.vstack([X, new]), [*y.tolist(), *names])
+    assert model.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=2e-4)
+    assert model.n_iter_ < fresh.n_iter_
+    assert model.history_[0].gap < fresh.history_[0].gap
+
+
+def test_new_classes_need_what_was_kept() -> None:
+    X, y, new, names, larger = grown()
+    with pytest.raises(
+        DataError, match="add_classes needs a one-vs-rest loss, a taxonomy, and a fit with warm_start"
+    ):
+        RecursiveSVM(TREE).fit(X, y).add_classes(larger, new, names)
+    model = RecursiveSVM(TREE, warm_start=True).fit(X, y)
+    with pytest.raises(taxolearn.errors.TaxolearnError, match="dog"):
+        model.add_classes(Taxonomy.from_paths(["all/cat", "all/rose", "all/oak", "all/emu"]), new, names)
+    with pytest.raises(DataError, match="X has 10 rows and y has 1"):
+        model.add_classes(larger, new, ["emu"])
+
+
+KILLED = textwrap.dedent(
+    """
+    import sys
+    import numpy as np
+    from taxolearn import RecursiveSVM, Taxonomy
+
+    def data():
+        rng = np.random.default_rng(0)
+        names = [f"leaf{k}" for k in range(12)]
+        y = [names[k] for k in rng.integers(12, size=400)]
+        centres = dict(zip(names, rng.normal(size=(12, 30))))
+        X = np.array([centres[name] for name in y]) + 2.0 * rng.normal(size=(400, 30))
+        return X, y, Taxonomy.from_paths([f"all/t{k % 3}/{name}" for k, name in enumerate(names)])
+
+    def model(folder, tol, max_iter=10**6):
+        X, y, tree = data()
+        estimator = RecursiveSVM(
+            tree, C=10.0, tol=tol, max_iter=max_iter, checkpoint=folder, checkpoint_seconds=1e-3, random_state=0
+        )
+        return estimator.fit(X, y)
+
+    if __name__ == "__main__":
+        model(sys.argv[1], 1e-300)  # without an end of its own
+    """
+)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_killed_fit_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    script, folder = tmp_path / "killed_fit.py", tmp_path / "checkpoint"
+    script.write_text(KILLED)
+    process = subprocess.Popen([sys.executable, str(script), str(folder)], stderr=subprocess.PIPE)
+    try:
+        end = time.monotonic() + 120
+        while not (folder / "model.json").exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(1.0)  # some passes more
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    scope: dict[str, Any] = {"__name__": "killed_fit"}
+    exec(KILLED, scope)
+    fresh = scope["model"](None, 1e-3)
+    resumed = scope["model"](folder, 1e-3)
+    assert resumed.certificate_.holds(1e-3)
+    assert resumed.history_[0].gap < fresh.history_[0].gap
+    assert resumed.n_iter_ < fresh.n_iter_
+    assert resumed.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=2e-3)
+    X, y, tree = scope["data"]()
+    with pytest.raises(
+        DataError, match="belongs to other rows, labels or parameters; delete it, or give another"
+    ):
+        RecursiveSVM(tree, C=10.0, checkpoint=folder).fit(X + 1.0, y)
+    with pytest.raises(DataError, match="belongs to other rows, labels or parameters"):
+        RecursiveSVM(tree, C=9.0, checkpoint=folder).fit(X, y)
+    (folder / "model.json").write_text("{}")
+    with pytest.raises(DataError, match=r"cannot be read .*; delete it, or give another folder"):
+        RecursiveSVM(tree, C=10.0, checkpoint=folder).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": "logistic"}, "loss='logistic' is not known; choose 'squared_hinge' or 'hinge'"),
+        ({"root": "loose"}, "root='loose' is not known; choose 'pinned' or 'free'"),
+        (
+            {"solver": "best"},
+            "solver='best' is not known; choose 'auto', 'tree', 'descent', 'newton' or 'levels'",
+        ),
+        ({"weights": -1.0}, "weights=-1.0 is not allowed; give a positive number"),
+        ({"weights": [1.0, 2.0]}, r"node weights have shape \(2,\), but the taxonomy has 7 nodes"),
+        ({"intercept_prior": "no"}, "intercept_prior='no' is not allowed; give a number"),
+        ({"checkpoint_seconds": 0}, "checkpoint_seconds=0 is not allowed; give a positive number"),
+    ],
+)
+def test_bad_parameters_are_named(options: dict[str, Any], message: str) -> None:
+    X, y = blobs()
+    with pytest.raises(DataError, match=f"^{message}"):
+        RecursiveSVM(TREE, **options).fit(X, y)
