@@ -158,7 +158,7 @@ class FrankWolfe:
         report = np.zeros(2)
         price(
             run.rows, run.label, run.cost, run.paths, run.costs, nodes, bias, run.bias_feature, repack(slots, 0),
-            run.live, run.scores(), np.zeros(len(self.last)), report, run.engine.stop,
+            run.live, np.empty(run.tie.n_nodes), np.zeros(len(self.last)), report, run.engine.stop,
         )  # fmt: skip
         squares = run.kernels.node_squares(nodes, bias)
         has = run.tie.scale > 0

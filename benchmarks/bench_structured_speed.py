@@ -188,7 +188,8 @@ def main() -> None:
     theirs, arrived = frank_wolfe(problem, enough=1.3 * FRANK_WOLFE_LIMIT * rough)
     peer, gap = liblinear(problem, bound)
     child = [sys.executable, __file__, str(share), "--memory"]
-    room = json.loads(subprocess.run(child, capture_output=True, text=True, check=True).stdout)
+    answer = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True).stdout
+    room = json.loads(answer.splitlines()[-1])
     ratio = seconds["flat", 1] / peer
     faster = theirs / rough
     print(

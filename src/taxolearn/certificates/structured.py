@@ -156,10 +156,10 @@ def structured_dual(
     label, cost = _labels(problem, C)
     alphas = dual.tocoo()
     row, other, alpha = alphas.row, alphas.col, alphas.data.astype(np.float64)
-    sums = np.bincount(row, alpha, minlength=problem.n_rows)
+    sums = np.bincount(row, alpha, minlength=problem.n_rows).astype(np.float64)  # of nothing it is an int
     if np.any(alpha < 0) or np.any(sums > cost * (1 + _ROUNDING)):
         return -float("inf"), np.zeros(tie.n_nodes)
-    alpha = alpha * np.divide(cost, sums, out=np.ones_like(sums), where=sums > cost)[row]
+    alpha = alpha * np.divide(cost, sums, out=np.ones(problem.n_rows), where=sums > cost)[row]
     margin, scaling = np.empty(len(alpha)), np.empty(len(alpha))
     order = np.argsort(label[row], kind="stable")
     step = max(1, _WEIGHT_BYTES // (16 * problem.n_classes))

@@ -25,7 +25,7 @@ class HierarchicalSVM(StructuredMethod):
 
     x carrying the constant feature `intercept_scaling`. With margin rescaling D is the cost and S = 1; with slack
     rescaling (TREELOSS of Zhou, Xiao, Wu) D = S is the cost. C = 1 / (2 lambda) of the paper. Labels may be inner
-    nodes; a leaf without rows gets its parent's weights and is never better than its siblings with rows.
+    nodes; a leaf without rows takes part as a wrong answer to every row.
 
     Parameters
     ----------

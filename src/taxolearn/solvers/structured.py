@@ -133,7 +133,9 @@ class StructuredRun:
         """Take over a dual, made feasible: no negative entries, none at the row's own class, sums at most c_i."""
         entries = sp.coo_array(dual)
         alpha = np.where(entries.col == self.label[entries.row], 0.0, np.maximum(entries.data, 0.0))
-        sums = np.bincount(entries.row, alpha, minlength=len(self.cost))
+        sums = np.bincount(entries.row, alpha, minlength=len(self.cost)).astype(
+            np.float64
+        )  # of nothing it is an int
         factor = np.divide(self.cost, sums, out=np.ones_like(sums), where=sums > self.cost)
         alpha *= factor[entries.row]
         self.make_weights(sp.csr_array((alpha, (entries.row, entries.col)), shape=entries.shape))
@@ -206,7 +208,7 @@ class StructuredRun:
         return np.sum(reports, axis=0) if reports else np.zeros(2)
 
     def _certified(self, epochs: int, on_epoch: Callable[[Progress], None] | None) -> Progress:
-        """Primal and dual of the weights as they stand, by pricing all rows."""
+        """Primal and dual of the weights as they stand, by pricing all rows in double precision."""
         if self.engine.n_workers > 1:
             self.work(self._weights_of, [0])
         self.slots = self.kernels.repack(self.slots, self.kernels.VIOLATORS)
@@ -215,7 +217,7 @@ class StructuredRun:
             report = np.zeros(2)
             self.kernels.price(
                 self.rows, self.label, self.cost, self.paths, self.costs, self.nodes, self.bias,
-                self.bias_feature, self.slots, rows, self.scores(), self.gaps, report, self.engine.stop,
+                self.bias_feature, self.slots, rows, np.empty(self.tie.n_nodes), self.gaps, report, self.engine.stop,
             )  # fmt: skip
             return report
 
