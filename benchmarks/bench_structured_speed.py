@@ -40,7 +40,7 @@ from taxolearn.solvers.structured import StructuredRun
 
 GAP, ROUGH_GAP = 1e-3, 1e-2
 LIBLINEAR_LIMIT, FRANK_WOLFE_LIMIT, MEMORY_LIMIT = 0.5, 3.0, 1.3
-LIBLINEAR_TOLS = (0.1, 0.07, 0.05, 0.035, 0.025, 0.015, 0.01, 0.003, 0.001)
+LIBLINEAR_TOLS = (0.1, 0.06, 0.04, 0.03, 0.02, 0.015, 0.01, 0.003, 0.001)
 FRANK_WOLFE_PASSES = 150
 KINDS = {"flat": "zero_one", "HSVM": "hamming", "NHSVM": "normalized"}
 

@@ -2,11 +2,11 @@
 
     python benchmarks/table_synthetic.py [--repeats 20] [--train 0.667] [--set Balanced | Unbalanced]
 
-Each repeat draws new data, chooses among lambda = 1e2 ... 1e-8 (and, for NHSVM, node weights (7) or (6) with rho = 2 and
-objective (10) or (13); for Shared SVM, the weights to start from) on a fifth of the training rows, fits the choice on all training
-rows and scores the rest. No intercept, as in the paper. HSVM has the Hamming cost of (2), and beside it, outside the
-bars, the cost 0/1: the paper does not say which one Table 3 used. Its split is not given; docs/shared-svm.md says how this one
-was found. Exits with 1 when a bar is missed.
+Each repeat draws new data, chooses among lambda = 1e2 ... 1e-8 (and, for NHSVM, node weights (7) or (6) with rho = 2
+and objective (10) or (13); for Shared SVM, the weights to start from) on a fifth of the training rows, fits the choice
+on all training rows and scores the rest. No intercept, as in the paper. HSVM has the Hamming cost of (2); beside it,
+outside the bars, the cost 0/1: the paper does not say which one Table 3 used. Nor does it give the split;
+docs/shared-svm.md says how this one was found. Exits with 1 when a bar is missed.
 
 Two savings, the same for every method: fits of the choice end after MAX_ITER passes, each started from the last
 along lambda, and a path ends after PATIENCE lambdas in a row below its best.
@@ -101,7 +101,7 @@ def describe(model: Any) -> str:
 def repeat(name: str, seed: int, share: float) -> dict[str, float]:
     data = SETS[name](random_state=seed)
     X, y = np.asarray(data.X), np.array(data.y)
-    n_train = int(round(share * len(y)))
+    n_train = round(share * len(y))
     found = {}
     for method in PUBLISHED:
         began = time.process_time()

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.one_vs_rest_twin import LOSSES, dual_of, primal_of, signs_and_costs, with_constant
-from taxolearn.certificates import one_vs_rest as certificates
 from taxolearn.certificates import Certificate, certify_one_vs_rest
+from taxolearn.certificates import one_vs_rest as certificates
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.models import LinearWeights
 from taxolearn.problem import make_problem

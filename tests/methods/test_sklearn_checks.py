@@ -42,20 +42,9 @@ _EQUAL_WEIGHTS = (
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
 )
-_ONE_LABEL = "the softmax is over classes that exclude each other: one label a row"
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:
-    if getattr(estimator, "loss", None) == "softmax":
-        return dict.fromkeys(
-            (
-                "check_classifiers_multilabel_representation_invariance",
-                "check_classifiers_multilabel_output_format_predict",
-                "check_classifiers_multilabel_output_format_predict_proba",
-                "check_classifiers_multilabel_output_format_decision_function",
-            ),
-            _ONE_LABEL,
-        )
     if isinstance(estimator, RecursiveSVM) and estimator.solver == "auto":
         return dict.fromkeys(_EQUAL_WEIGHTS, _GAP)
     if not getattr(estimator, "probability", False):

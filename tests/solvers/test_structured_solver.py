@@ -19,7 +19,7 @@ TREE = Taxonomy.from_paths([f"r/{a}/{a}{b}" for a in "abcd" for b in range(5)])
 
 
 class Case:
-    def __init__(self, n=300, width=30, layout="sparse", C=1.0):
+    def __init__(self, n=300, width=50, layout="sparse", C=1.0):
         rng = np.random.default_rng(0)
         label = np.arange(n) % 20
         X = rng.normal(size=(20, width))[label] + 2.0 * rng.normal(size=(n, width))
@@ -46,7 +46,9 @@ def case():
 
 @pytest.fixture(scope="module")
 def fine(case):
-    return case.solve(tol=1e-6)
+    solution = case.solve(tol=1e-6)
+    assert solution.status is Status.CONVERGED
+    return solution
 
 
 def test_the_gap_asked_for_is_certified_and_the_history_tells(case):
@@ -68,7 +70,8 @@ def test_the_same_seed_gives_the_same_weights(case):
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
-def test_threads_reach_the_same_optimum(case, fine, n_jobs):
+def test_threads_reach_the_same_optimum(case, fine, n_jobs, monkeypatch):
+    monkeypatch.setattr(structured, "_THREAD_ENTRIES", 0)
     solution = case.solve(tol=1e-5, n_jobs=n_jobs)
     certificate = case.certify(solution)
     assert certificate.holds(1e-5)

@@ -102,7 +102,9 @@ def names_array(names: Sequence[Hashable], like: Any = None) -> npt.NDArray[Any]
     ('U', 'O')
     """
     if isinstance(like, np.ndarray) and like.ndim == 1 and like.dtype.kind in "biufUS":
-        return np.array(names, dtype=like.dtype)
+        same = np.array(names, dtype=like.dtype)
+        if same.tolist() == list(names):  # names of classes without rows may be longer than those in y
+            return same
     kinds = {type(name) for name in names}
     if (
         len(kinds) == 1

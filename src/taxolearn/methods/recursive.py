@@ -86,6 +86,11 @@ class Recursive(CertifiedClassifier):
     checkpoint_seconds: float
     _kept: Kept
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self.loss != "softmax"
+        return tags
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._check_choice("loss", self._losses)

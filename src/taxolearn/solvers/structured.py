@@ -25,6 +25,9 @@ _SINGLE_BYTES = 64 * 2**20  # node weights that would take more in double precis
 _SINGLE_TOL = 1e-6  # unless this gap or a smaller one is asked for: single precision may not reach it
 _SLOT_PASSES = 2  # over the slots of the rows with the largest gaps, after each pass over everything
 _WORTH = 0.5  # of the mean gap makes a row one of these
+_THREAD_ENTRIES = (
+    2**20
+)  # of X: with fewer, threads cost more than they save and write over each other too often
 
 Array = npt.NDArray[np.float64]
 
@@ -112,6 +115,8 @@ class StructuredRun:
         self.label, weight = one_label_a_row(problem)
         self.cost = C * weight
         self.live = np.flatnonzero(self.cost > 0)
+        entries = X.nnz if sp.issparse(X) else X.size
+        self.n_threads = engine.n_workers if entries >= _THREAD_ENTRIES else 1
         self.paths = kernel_paths(tie.paths, tie.scale)
         self.costs = kernel_costs(loss)
         size = problem.n_features * tie.n_nodes
@@ -146,12 +151,30 @@ class StructuredRun:
         self.work(self._weights_of, [0])
 
     def solve(self, max_iter: int, on_epoch: Callable[[Progress], None] | None) -> Solution:
+        epochs, exact = 0, None
+        try:
+            epochs, exact = self._passes(max_iter, on_epoch)
+        except KeyboardInterrupt:  # between two runs of the engine
+            self.outcome = Outcome.INTERRUPTED
+            epochs = self.history[-1].done if self.history else 0
+        if exact is None or self.history[-1] is not exact:
+            self.engine.stop[0], self.engine.deadline = 0, None  # one more pass tells what was reached
+            self._mend()
+            exact = self._certified(epochs, on_epoch)
+        return self.solution(exact, epochs)
+
+    def _passes(
+        self, max_iter: int, on_epoch: Callable[[Progress], None] | None
+    ) -> tuple[int, Progress | None]:
+        """Passes until the gap, the limit or an interruption; how many, and the last exact bounds."""
         gap = last = np.inf
-        exact = Progress(0.0, 0, np.inf, 0.0)
+        exact = None
         epochs = 0
         while epochs < max_iter and not self.over():
             report = self._ascend(self.live, True)
             epochs += 1
+            if self.over():
+                break  # the report is of part of the rows
             primal = self._penalty() + report[0]
             last, gap = gap, report[1] / primal if primal > 0 else 0.0
             self._note(Progress(self.engine.seconds, epochs, primal, primal - report[1]), on_epoch)
@@ -159,15 +182,20 @@ class StructuredRun:
                 self._ascend(
                     np.flatnonzero(self.gaps > _WORTH * self.gaps.sum() / max(1, len(self.live))), False
                 )
+            self._mend()
             # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall
             if gap * (min(1.0, 0.9 * gap / last) if epochs > 1 else 1.0) <= self.tol:
                 exact = self._certified(epochs, on_epoch)
+                if self.engine.stop[0]:
+                    return epochs, None  # of part of the rows, too
                 if exact.gap <= self.tol:
                     break
-        if not self.history or self.history[-1] is not exact:
-            self.engine.stop[0], self.engine.deadline = 0, None  # one more pass tells what was reached
-            exact = self._certified(epochs, on_epoch)
-        return self.solution(exact, epochs)
+        return epochs, exact
+
+    def _mend(self) -> None:
+        """Threads that write to one place at once lose something: make the weights anew from the duals."""
+        if self.n_threads > 1:
+            self.work(self._weights_of, [0])
 
     def over(self) -> bool:
         """Whether to stop before the next pass: the engine itself looks at the clock only while long tasks run."""
@@ -189,7 +217,7 @@ class StructuredRun:
         return results
 
     def _pieces(self, rows: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
-        return [piece for piece in np.array_split(rows, self.engine.n_workers) if len(piece)]
+        return [piece for piece in np.array_split(rows, self.n_threads) if len(piece)]
 
     def _ascend(self, rows: npt.NDArray[np.intp], full: bool) -> Array:
         """One pass of ascent over some rows, in random order; returns summed losses and gaps as met on the way."""
@@ -209,8 +237,6 @@ class StructuredRun:
 
     def _certified(self, epochs: int, on_epoch: Callable[[Progress], None] | None) -> Progress:
         """Primal and dual of the weights as they stand, by pricing all rows in double precision."""
-        if self.engine.n_workers > 1:
-            self.work(self._weights_of, [0])
         self.slots = self.kernels.repack(self.slots, self.kernels.VIOLATORS)
 
         def piece_of(rows: Any) -> Array:
@@ -224,7 +250,9 @@ class StructuredRun:
         reports = self.work(piece_of, self._pieces(self.live))
         report = np.sum(reports, axis=0) if reports else np.zeros(2)
         primal = self._penalty() + report[0]
-        exact = Progress(self.engine.seconds, epochs, primal, primal - report[1])
+        # stopped on the way, the report is of part of the rows: then zero is the one bound that is sure
+        dual = 0.0 if self.engine.stop[0] else primal - report[1]
+        exact = Progress(self.engine.seconds, epochs, primal, dual)
         self._note(exact, on_epoch)
         return exact
 
