@@ -2,8 +2,11 @@
 
     python benchmarks/bench_clef_structured.py FOLDER_OF_DATA
 
-C is chosen on a fifth of the training rows, by accuracy, among 1e-3 ... 10, each method then
-fitted on all training rows. HSVM must reach a micro-F1 of 79.0 (published 79.72); exits with 1 when it does not.
+C is chosen on a fifth of the training rows, by accuracy, among 1e-3 ... 10; each method is then fitted on all training
+rows. HSVM must reach a micro-F1 of 79.0 (published 79.72); exits with 1 when it does not.
+
+The grid was not the first: among 1 ... 1e3, with 30 passes, all structured methods took C = 1, the edge, with gaps of
+.2 and more, and HSVM had 78.43 on the test rows.
 """
 
 from __future__ import annotations

@@ -228,8 +228,11 @@ def test_passes_raise_the_dual_and_keep_it_feasible(setting):
         assert np.all(state.alpha.sum(axis=1) <= state.cost * (1 + 1e-12))
         last = now
     if not SLOW:
+        for step in range(600):
+            state.slots = passes.repack(state.slots, passes.VIOLATORS)
+            state.ascend(np.random.default_rng(step).permutation(N), True)
         losses, gap = state.price(np.arange(N))
-        assert gap <= 0.05 * (losses + 1.0)
+        assert gap <= 1e-3 * (losses + 1.0)
 
 
 def test_a_row_of_zeros_goes_to_its_worst_class():

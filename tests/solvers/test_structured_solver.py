@@ -131,8 +131,12 @@ def test_ctrl_c_ends_it(case):
         if len(calls) == 2:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):  # outside of the engine it is nobody's to catch
-        case.solve(tol=-1.0, max_iter=10**9, on_epoch=interrupt)
+    solution = case.solve(tol=-1.0, max_iter=10**9, on_epoch=interrupt)
+    assert solution.status is Status.INTERRUPTED
+    certificate = case.certify(solution)
+    assert 0.0 < certificate.gap < 1.0
+    last = solution.history[-1]
+    assert (last.primal, last.dual) == pytest.approx((certificate.primal, certificate.dual), rel=1e-8)
 
 
 def test_several_labels_a_row_are_refused():
