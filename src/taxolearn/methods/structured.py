@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.certificates import Certificate, certify_structured
 from taxolearn.errors import DataError, LabelError
@@ -70,6 +71,7 @@ class StructuredMethod(CalibratedProbabilities):
         >>> MulticlassSVM().fit([[-1.0], [1.0]], [["a"], ["b"]]).predict([[2.0]])
         [['b']]
         """
+        check_is_fitted(self)
         if self.label_form_ not in ("sets", "indicator"):
             return super().predict(X)
         rows = self._rows(X)
