@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -24,3 +25,7 @@ def _cache_folder() -> str:
 if os.environ.get("NUMBA_DISABLE_JIT") != "1":
     os.environ.setdefault("NUMBA_CACHE_DIR", _cache_folder())
     os.environ.setdefault("TAXOLEARN_CACHE", "1")
+
+# a shell that starts the tests in the background makes them deaf to Ctrl-C, and tests of Ctrl-C would wait for ever
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,15 +1,16 @@
 """Table 3 of Choi, Sasaki and Srebro, "Normalized Hierarchical SVM": accuracy on Synthetic(B) and Synthetic(U).
 
-    python benchmarks/table_synthetic.py [--repeats 20] [--train 0.667] [--set Balanced | Unbalanced]
+    python benchmarks/table_synthetic.py [--repeats 20] [--train 0.667] [--set Balanced | Unbalanced] [--processes 2]
 
-Each repeat draws new data, chooses among lambda = 1e2 ... 1e-8 (and, for NHSVM, node weights (7) or (6) with rho = 2
-and objective (10) or (13); for Shared SVM, the weights to start from) on a fifth of the training rows, fits the choice
-on all training rows and scores the rest. No intercept, as in the paper. HSVM has the Hamming cost of (2); beside it,
-outside the bars, the cost 0/1: the paper does not say which one Table 3 used. Nor does it give the split;
-docs/shared-svm.md says how this one was found. Exits with 1 when a bar is missed.
+Each repeat draws new data, chooses among lambda = 1e2 ... 1e-8 (and, for HSVM, the cost, Hamming or 0/1; for NHSVM,
+node weights (7) or (6) with rho = 2 and objective (10) or (13); for Shared SVM, the weights to start from) on a fifth
+of the training rows, fits the choice on all training rows and scores the rest. No intercept, as in the paper. The
+paper names the Hamming distance as an example of a cost and does not say which one Table 3 used: HSVM with each
+of the two has a line of its own. Nor does it give the split; docs/shared-svm.md says how this one was found. Exits
+with 1 when a bar is missed.
 
 Two savings, the same for every method: fits of the choice end after MAX_ITER passes, each started from the last
-along lambda, and a path ends after PATIENCE lambdas in a row below its best.
+along lambda, and a path ends after PATIENCE lambdas in a row that are no better than its best.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import argparse
 import sys
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -29,13 +32,14 @@ from taxolearn.datasets import make_synthetic_balanced, make_synthetic_unbalance
 
 LAMBDAS = [10.0**power for power in range(2, -9, -1)]
 HOLDOUT = 0.2
-PATIENCE = 3
-TOL, MAX_ITER, LAST_MAX_ITER = 1e-2, 10, 30
+PATIENCE = 2
+TOL, MAX_ITER, LAST_MAX_ITER = 1e-2, 30, 100
 SETS: dict[str, Any] = {"Balanced": make_synthetic_balanced, "Unbalanced": make_synthetic_unbalanced}
 PUBLISHED = {
     "FlatSVM": {"Balanced": 60.0, "Unbalanced": 68.5},
-    "HSVM": {"Balanced": 62.8, "Unbalanced": 68.4},
+    "HSVM Hamming": {"Balanced": 62.8, "Unbalanced": 68.4},
     "HSVM 0/1": {"Balanced": 62.8, "Unbalanced": 68.4},
+    "HSVM": {"Balanced": 62.8, "Unbalanced": 68.4},
     "NHSVM": {"Balanced": 63.3, "Unbalanced": 74.1},
     "SSVM": {"Balanced": 63.4, "Unbalanced": 74.9},
 }
@@ -57,7 +61,7 @@ def candidates(method: str, taxonomy: Any) -> list[Any]:
     }
     if method == "FlatSVM":
         return [MulticlassSVM(taxonomy, **common)]
-    if method == "HSVM":
+    if method == "HSVM Hamming":
         return [HierarchicalSVM(taxonomy, **common)]
     if method == "HSVM 0/1":
         return [HierarchicalSVM(taxonomy, cost="zero_one", **common)]
@@ -98,18 +102,25 @@ def describe(model: Any) -> str:
     return " ".join(parts)
 
 
-def repeat(name: str, seed: int, share: float) -> dict[str, float]:
+def repeat(task: tuple[str, int, float]) -> dict[str, float]:
+    """Test accuracies of all methods on one draw of the data."""
+    warnings.simplefilter("ignore")  # fits cut short say so; their gaps are printed
+    name, seed, share = task
     data = SETS[name](random_state=seed)
     X, y = np.asarray(data.X), np.array(data.y)
     n_train = round(share * len(y))
-    found = {}
+    found, held = {}, {}
     for method in PUBLISHED:
+        if method == "HSVM":  # both costs are fitted already: the one with the better held-out accuracy
+            better = max(("HSVM Hamming", "HSVM 0/1"), key=held.__getitem__)
+            found[method] = found[better]
+            continue
         began = time.process_time()
-        chosen, held = choose(method, data.taxonomy, X[:n_train], y[:n_train])
+        chosen, held[method] = choose(method, data.taxonomy, X[:n_train], y[:n_train])
         model = chosen.fit(X[:n_train], y[:n_train])
         found[method] = 100 * float(np.mean(model.predict(X[n_train:]) == y[n_train:]))
         print(
-            f"{name:10} repeat {seed:2} {method:8} test {found[method]:.2f}  held out {100 * held:.2f}  "
+            f"{name:10} repeat {seed:2} {method:12} test {found[method]:.2f}  held out {100 * held[method]:.2f}  "
             f"{describe(model)}  gap {model.certificate_.gap:.0e}  {time.process_time() - began:.0f} s CPU",
             flush=True,
         )
@@ -124,12 +135,13 @@ def table(scores: dict[str, dict[str, Any]]) -> None:
             f" (published {PUBLISHED[method][name]})"
             for name in scores
         ]
-        print(f"{method:8} " + "   ".join(cells))
+        print(f"{method:12} " + "   ".join(cells))
     print("\npaired differences: mean, its standard error, p of the t test and of Wilcoxon's")
     for name, by_method in scores.items():
         pairs = [
-            ("HSVM", "FlatSVM"),
+            ("HSVM Hamming", "FlatSVM"),
             ("HSVM 0/1", "FlatSVM"),
+            ("HSVM", "FlatSVM"),
             ("NHSVM", "FlatSVM"),
             ("NHSVM", "HSVM"),
             ("SSVM", "NHSVM"),
@@ -138,7 +150,7 @@ def table(scores: dict[str, dict[str, Any]]) -> None:
             difference = by_method[better] - by_method[other]
             error = difference.std(ddof=1) / np.sqrt(len(difference))
             print(
-                f"{name:10} {better:8} - {other:8} {difference.mean():+.2f} +- {error:.2f}   "
+                f"{name:10} {better:12} - {other:8} {difference.mean():+.2f} +- {error:.2f}   "
                 f"t {ttest_rel(by_method[better], by_method[other]).pvalue:.1e}   "
                 f"Wilcoxon {wilcoxon(difference).pvalue:.1e}"
             )
@@ -164,14 +176,17 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=20, help="at least 2")
     parser.add_argument("--train", type=float, default=2 / 3, help="share of the rows to learn from")
     parser.add_argument("--set", choices=SETS, help="only this one")
+    parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore")  # fits cut short say so; their gaps are printed
     names = [name for name in SETS if arguments.set in (None, name)]
-    rows = [
-        {name: repeat(name, seed, arguments.train) for name in names} for seed in range(arguments.repeats)
-    ]
-    scores = {
-        name: {method: np.array([row[name][method] for row in rows]) for method in PUBLISHED}
+    tasks = [(name, seed, arguments.train) for seed in range(arguments.repeats) for name in names]
+    with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool:
+        rows = list(pool.map(repeat, tasks))
+    scores: dict[str, dict[str, Any]] = {
+        name: {
+            method: np.array([row[method] for task, row in zip(tasks, rows, strict=True) if task[0] == name])
+            for method in PUBLISHED
+        }
         for name in names
     }
     table(scores)

@@ -130,6 +130,18 @@ def test_fit_sets_any_parameter(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert (model.objective, model.weights, model.rho) == (13, "rho", 3)
 
 
+def test_fit_by_pegasos_is_saved_and_not_called_converged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = write_csv(tmp_path / "train.csv", pet_rows())
+    folder = str(tmp_path / "model")
+    options = ["-m", "normalized", "--set", "solver=pegasos", "--set", "max_iter=3", *FIT_OPTIONS]
+    assert run(["fit", str(rows), "-o", folder, "--sep", "/", *options]) == 1
+    assert "certificate: iteration limit, relative gap" in capsys.readouterr().out
+    model = taxolearn.load(folder).estimator_
+    assert (model.solver, model.n_iter_) == ("pegasos", 3)
+
+
 def test_fit_calibrates_an_svm_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = write_levels(tmp_path / "train.csv", pet_rows())
     folder = str(tmp_path / "model")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from cli_data import pet_rows, write_csv, write_svm
 
 import taxolearn
 from taxolearn.cli.app import run
+from taxolearn.cli.console import Progress
 
 EDGES = "root Animal\nroot Plant\nAnimal Cat\nAnimal Dog\nPlant Oak\nPlant Rose\n"
 OPTIONS = ["--lambdas", "1e-3,1,1e3", "--jobs", "1"]
@@ -123,3 +125,23 @@ def test_an_output_that_cannot_be_a_model_is_told_before_anything_is_read(
         assert captured.out == ""
         assert "cannot save" in captured.err
         assert len(captured.err.splitlines()) == 1
+
+
+def test_a_long_note_leaves_room_for_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    with Progress("tried", 10) as progress:
+        progress.update(
+            5, note="NormalizedHierarchicalSVM(weights=[0.1, 0.2], objective=13) lambda 0.001: 0.75"
+        )
+    last = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue()).split("\r")[-1].splitlines()[0]
+    assert re.fullmatch(
+        r"tried .{24} +5/10 \d:\d\d:\d\d NormalizedHierarchicalSVM\(weights=.*\u2026", last.rstrip()
+    )
+    assert len(last) <= 80

@@ -96,7 +96,7 @@ def rows_of(X, layout):
         return DenseRows(np.ascontiguousarray(X))
     matrix = sp.csr_array(X)
     # the index types that `gather` makes, so that blocks and direct calls share one compilation
-    return SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
+    return SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data)
 
 
 @every_loss

@@ -14,6 +14,7 @@ from taxolearn.losses import MARGIN_LOSSES
 every_loss = pytest.mark.parametrize("name", LOSSES)
 
 X = np.random.default_rng(0).normal(size=(7, 2))
+X.flags.writeable = False  # as in a problem: solvers and direct calls share one compilation
 OWN = np.array([0, 1, 2, 0, 1, 2, 0])
 SIGN = np.where(OWN[:, None] == np.arange(3), 1.0, -1.0)
 ROW_COST = np.array([1.0, 0.5, 2.0, 0.0, 1.0, 1.0, 0.3])

@@ -67,7 +67,10 @@ class State:
             self.costs = self.costs._replace(table=np.zeros((0, 0)))
         self.paths = structured.kernel_paths(tie.paths, scale)
         csr = sp.csr_array(X)
-        self.rows = SparseRows(csr.indptr, csr.indices, csr.data) if layout == "sparse" else DenseRows(X)
+        arrays = [X] if layout == "dense" else [csr.indptr, csr.indices, csr.data]
+        for array in arrays:
+            array.flags.writeable = False  # as in a problem: solvers and direct calls share one compilation
+        self.rows = DenseRows(*arrays) if layout == "dense" else SparseRows(*arrays)
         self.square = row_squares(self.rows, BIAS)
         self.nodes, self.bias = np.zeros((WIDTH, taxonomy.n_nodes)), np.zeros(taxonomy.n_nodes)
         self.scores, self.gaps = np.empty(taxonomy.n_nodes), np.zeros(N)

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from taxolearn import Taxonomy
-from taxolearn.kernels import tree_descent, tree_pricing
+from taxolearn.kernels import tree_descent, tree_pricing, tree_probing
 from taxolearn.kernels.rows import SparseRows
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.regularizers import path_sum
@@ -146,7 +146,7 @@ def test_a_raised_flag_stops_before_the_first_node():
     np.testing.assert_array_equal(made.active.dual, before)
 
 
-def price(made, bias_feature, b0, room, biases):
+def price(made, bias_feature, b0, room, biases, ahead=0.0):
     """Price all five classes, at most two fresh rows each."""
     report = np.zeros((5, tree_pricing.REPORT_WIDTH))
     keep = np.ones(30, dtype=np.bool_)
@@ -163,6 +163,7 @@ def price(made, bias_feature, b0, room, biases):
         5,
         bias_feature,
         b0,
+        ahead,
         0.0,
         np.full(5, 2),
         np.zeros(WIDTH),
@@ -206,9 +207,9 @@ def test_pricing_finds_objectives_biases_and_missing_rows(bias_feature, room):
     np.testing.assert_allclose(report[:, tree_pricing.LOSSES], losses.sum(axis=1), rtol=1e-12)
     assert np.all(value <= objective(biases)[1] + 1e-12)
     if bias_feature:  # each pricing goes on towards the best there is
-        further = b
+        further = b.copy()  # contiguous, as solvers hand them over
         for _ in range(5):
-            further = price(made, bias_feature, b0, room, further)[0][:, tree_pricing.BIAS]
+            further = price(made, bias_feature, b0, room, further)[0][:, tree_pricing.BIAS].copy()
         best = np.min([objective(b0 + np.full(5, t))[1] for t in np.linspace(-8, 8, 4001)], axis=0)
         np.testing.assert_allclose(objective(further)[1], best, rtol=1e-4)
     for k in range(5):
@@ -222,6 +223,63 @@ def test_pricing_finds_objectives_biases_and_missing_rows(bias_feature, room):
         for at in range(6 * k + 2, 6 * k + 6):
             useful = made.active.dual[at] != 0.0 or losses[k, made.active.rows[at]] > 0.0
             assert keep[at] == useful
+
+
+def test_pricing_ahead_finds_rows_that_are_about_to_have_a_loss():
+    made = Made()
+    biases = np.full(5, -1.2)  # low: few rows have a loss
+    report, _, fresh, begin, finish = price(made, 1.0, -1.2, 5, biases, ahead=0.4)
+    scores = made.W @ made.X.T + report[:, tree_pricing.BIAS, None]
+    found = 0
+    for k in range(5):
+        others = np.setdiff1d(np.arange(N), made.active.rows[6 * k : 6 * k + 6])
+        near = [i for i in others if scores[k, i] + 0.4 > -1.0]
+        worst = sorted(near, key=lambda i: -made.cost()[k, i] * made.loss.value(-scores[k, i] - 0.4))
+        assert set(fresh[begin[k] : finish[k]].tolist()) == set(worst[:2])
+        found += sum(scores[k, i] <= -1.0 for i in worst[:2])
+    assert found > 0  # rows without a loss now are among them
+
+
+@pytest.mark.parametrize(("share", "most", "stop"), [(0.0, 12, 0), (0.3, 12, 0), (0.0, 1, 0), (0.0, 12, 1)])
+def test_probing_finds_the_worst_rows_of_a_sample(share, most, stop):
+    made = Made()
+    biases = np.linspace(-0.9, 0.3, 5)
+    sample = np.array([0, 3, 4, 7, 8, 9, 11])
+    fresh = np.empty(60, dtype=np.int32)
+    begin, finish = np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64)
+    w = np.zeros(WIDTH)
+    for top in made.forest.tops:
+        start = made.forest.first[top]
+        tree_probing.probe_tree(
+            made.loss,
+            made.rows,
+            made.tree,
+            made.active,
+            made.costs,
+            int(top),
+            sample,
+            2.0,
+            biases,
+            share,
+            np.full(5, most),
+            w,
+            fresh[12 * start :],
+            begin,
+            finish,
+            np.array([stop], dtype=np.int32),
+        )
+        assert not w.any()
+        begin[start : made.forest.last[top]] += 12 * start
+        finish[start : made.forest.last[top]] += 12 * start
+    losses = made.costs.row_weight * made.loss.value(-(made.W @ made.X.T + 2.0 * biases[:, None]))
+    for k in range(5):
+        missing = np.setdiff1d(sample, made.active.rows[6 * k : 6 * k + 6])
+        order = missing[np.argsort(-losses[k, missing])]
+        order = order[losses[k, order] > 0]
+        tail = np.cumsum(losses[k, order][::-1])[::-1]  # left out if the rows from here on are
+        needed = int(np.sum(tail > share * losses[k, order].sum())) if len(order) else 0
+        expected = order[: 0 if stop else min(most, needed)]
+        assert set(fresh[begin[k] : finish[k]].tolist()) == set(expected.tolist())
 
 
 def test_regrowing_keeps_drops_and_appends():

@@ -294,6 +294,7 @@ def test_several_labels_a_row_are_refused(method: Any, several: Any) -> None:
     )
 
 
+NHSVM = NormalizedHierarchicalSVM
 BAD = [
     (MulticlassSVM, {"C": 0}, "C=0 is not allowed; give a positive number"),
     (MulticlassSVM, {"tol": -1.0}, "tol=-1.0 is not allowed; give a positive number"),
@@ -305,22 +306,17 @@ BAD = [
         "cost='none' is not known; choose 'hamming', 'tree', 'sqrt_hamming' or 'zero_one'",
     ),
     (HierarchicalSVM, {"rescaling": 3}, "rescaling=3 is not known; choose 'margin' or 'slack'"),
-    (NormalizedHierarchicalSVM, {"objective": 11}, "objective=11 is not known; choose 10 or 13"),
+    (NHSVM, {"objective": 11}, "objective=11 is not known; choose 10 or 13"),
+    (NHSVM, {"weights": "heavy"}, "weights='heavy' is not known; choose 'maxmin', 'rho', 'uniform' or 'leaf'"),
     (
-        NormalizedHierarchicalSVM,
-        {"weights": "heavy"},
-        "weights='heavy' is not known; choose 'maxmin', 'rho', 'uniform' or 'leaf'",
-    ),
-    (
-        NormalizedHierarchicalSVM,
+        NHSVM,
         {"weights": [1.0, 2.0]},
         r"node weights have shape \(2,\), but the taxonomy has 7 nodes; give one a node",
     ),
-    (
-        NormalizedHierarchicalSVM,
-        {"weights": ["x"] * 7},
-        "weights=.* is not allowed; give one number a node, or the name of a rule",
-    ),
+    (NHSVM, {"weights": ["x"] * 7}, "weights=.* is not allowed; give one number a node, or the name of a rule"),
+    (NHSVM, {"rho": 3.0}, "rho=3.0 belongs to weights='rho' and has no part in weights='maxmin'"),
+    (NHSVM, {"T": 1.5, "weights": "leaf"}, "T=1.5 belongs to weights='rho'"),
+    (NHSVM, {"weights": "rho", "rho": "x"}, "rho='x' is out of range; give a finite number above 1"),
     (SharedSVM, {"cost": "normalized"}, "cost='normalized' is not known"),
     (SharedSVM, {"first_weights": "leaf"}, "first_weights='leaf' is not known; choose 'maxmin' or 'rho'"),
     (
@@ -338,7 +334,7 @@ BAD = [
         {"first_weights": {"a": 1}},
         "first_weights=.* is not allowed; give one number a node, or the name of a rule",
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "parameters", "message"), BAD)

@@ -60,6 +60,7 @@ def save_and_die(step, after):
     os.replace, os.fsync, os.close = deadly(os.replace), deadly(os.fsync), deadly(os.close)
     Path.unlink, Path.mkdir = deadly(Path.unlink), deadly(Path.mkdir)
     storage.write_arrays = deadly(storage.write_arrays)
+    storage._sync_folder = deadly(storage._sync_folder)
     save_content(folder, new)
     os._exit(0)
 

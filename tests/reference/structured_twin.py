@@ -184,3 +184,21 @@ def ascend_row(twin: Twin, alpha: np.ndarray, i: int, classes: Sequence[int], sh
         step = mass()[worst] if curvature == 0 else min(mass()[worst], (g[best] - g[worst]) / curvature)
         alpha = np.maximum(0.0, alpha + step * direction)
     return alpha[i]
+
+
+def pegasos(twin: Twin, orders: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Subgradient steps over the rows in the given orders: the last weights, and how often a row was moved away from
+    each class. Of the objective over n rows, each step sees 1/n of the penalty and one row's loss."""
+    n = len(orders[0])
+    U = np.zeros((twin.P.shape[1], twin.Z.shape[1]))
+    moved = np.zeros((len(twin.y), len(twin.P)))
+    for t, i in enumerate((int(row) for order in orders for row in order), start=1):
+        violation = twin.violations(U)[i]
+        worst = int(np.argmax(violation))
+        U = U - U / t
+        if violation[worst] > 0:
+            moved[i, worst] += 1
+            y = twin.y[i]
+            step = n * twin.c[i] / t * twin.S[worst, y]
+            U = U + step * twin.a[:, None] * np.outer(twin.P[y] - twin.P[worst], twin.Z[i])
+    return U, moved

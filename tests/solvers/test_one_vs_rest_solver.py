@@ -111,7 +111,7 @@ def test_a_weight_of_two_is_a_row_given_twice(name):
 def test_single_precision_read_only_and_wide_indices():
     X, y = blobs(700, seed=3)
     single = X.astype(np.float32)
-    _, expected = solved(single.astype(np.float64), y, "hinge")
+    _, expected = solved(single.astype(np.float64), y, "squared_hinge")
     wide = sp.csr_array(single)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     for array in (single, wide.data, wide.indices, wide.indptr):
@@ -124,7 +124,7 @@ def test_single_precision_read_only_and_wide_indices():
             assert problem.X.indices.dtype == np.int64
         else:
             assert np.shares_memory(problem.X, matrix)
-        _, certificate = solved(matrix, y, "hinge")
+        _, certificate = solved(matrix, y, "squared_hinge")
         np.testing.assert_allclose(certificate.class_primal, expected.class_primal, rtol=1e-6)
 
 

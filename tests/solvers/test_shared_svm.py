@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +17,7 @@ from taxolearn.errors import DataError
 from taxolearn.losses import structured_hinge
 from taxolearn.problem import make_problem
 from taxolearn.regularizers import largest_penalty, node_weights, path_sum, shared_weights
-from taxolearn.solvers import Status, solve_shared
+from taxolearn.solvers import Status, shared, solve_shared, solve_structured
 from taxolearn.solvers.shared import _Alternation
 
 N_ROWS = 24
@@ -162,6 +163,30 @@ def test_why_a_zero_weight_is_refused():
     found = case.solve(tol=5e-6)
     assert case.certificate(found).primal == pytest.approx(optimum, rel=1e-5)
     assert found.details["scale"][tree.ids_of(["a", "b"])].min() > 0.5
+
+
+def test_weights_are_held_once_and_the_best_are_made_anew_from_their_dual(monkeypatch):
+    case = Case(TREE, ["l1", "l2", "l3", "l4"], C=10.0)
+    made = []
+
+    def watched(*args, **options):
+        assert all(weights() is None for weights in made)
+        solution = solve_structured(*args, **options)
+        made.append(weakref.ref(solution.weights.nodes))
+        remade.append(options["max_iter"] == 0)
+        return solution
+
+    monkeypatch.setattr(shared, "solve_structured", watched)
+    ends = set()
+    for max_iter in range(20, 60, 3):
+        remade = []
+        solution = case.solve(tol=1e-14, max_iter=max_iter)
+        certificate = case.certificate(solution)
+        last = solution.history[-1]
+        assert (certificate.primal, certificate.dual) == pytest.approx((last.primal, last.dual), rel=1e-9)
+        ends.add(remade[-1])
+        del solution
+    assert ends == {False, True}
 
 
 def test_limits_end_it_with_usable_weights():

@@ -6,32 +6,57 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from reference.structured_twin import (
+    Twin,
+    cost_matrix,
+    margins_and_scalings,
+    pegasos,
+    row_costs,
+    with_constant,
+)
 from taxolearn import Taxonomy
 from taxolearn.certificates import certify_structured
-from taxolearn.errors import LabelError
+from taxolearn.errors import DataError, LabelError
 from taxolearn.losses import structured_hinge
 from taxolearn.problem import make_problem
 from taxolearn.regularizers import flat, path_sum
-from taxolearn.solvers import Status, solve_structured, structured
-from taxolearn.solvers.pegasos import solve_pegasos
+from taxolearn.solvers import PegasosSGD, Status, solve_pegasos, solve_structured, structured
 
 TREE = Taxonomy.from_paths([f"r/{a}/{a}{b}" for a in "abcd" for b in range(5)])
 
 
 class Case:
-    def __init__(self, n=300, width=50, layout="sparse", C=1.0):
+    def __init__(
+        self,
+        n=300,
+        width=50,
+        layout="sparse",
+        C=1.0,
+        cost="hamming",
+        rescaling="margin",
+        scale=1.0,
+        sample_weight=None,
+    ):
         rng = np.random.default_rng(0)
         label = np.arange(n) % 20
         X = rng.normal(size=(20, width))[label] + 2.0 * rng.normal(size=(n, width))
         X *= rng.random(X.shape) < 0.7
-        self.X, self.y = X, [TREE.leaves[k] for k in label]
-        self.problem = make_problem(sp.csr_array(X) if layout == "sparse" else X, self.y, TREE)
-        self.tie = path_sum(TREE, self.problem.class_nodes, np.ones(TREE.n_nodes))
-        self.loss = structured_hinge(self.problem, self.tie, "hamming")
+        y = [TREE.leaves[k] for k in label]
+        rows = sp.csr_array(X) if layout == "sparse" else X
+        self.problem = make_problem(rows, y, TREE, sample_weight=sample_weight)
+        self.tie = path_sum(TREE, self.problem.class_nodes, np.full(TREE.n_nodes, scale))
+        self.loss = structured_hinge(self.problem, self.tie, cost, rescaling)
         self.C = C
+        delta = cost_matrix(cost, TREE, self.problem.class_nodes, self.tie.scale)
+        costs, paths = row_costs(y, C, sample_weight, None), self.tie.paths.toarray()
+        D, S = margins_and_scalings(delta, rescaling)
+        self.twin = Twin(with_constant(X, 1.0), label, costs, paths, self.tie.scale, D, S)
 
     def solve(self, C=None, **options):
         return solve_structured(self.problem, self.loss, self.tie, self.C if C is None else C, **options)
+
+    def pegasos(self, passes, **options):
+        return solve_pegasos(self.problem, self.loss, self.tie, self.C, PegasosSGD(passes), **options)
 
     def certify(self, solution, C=None):
         return certify_structured(
@@ -76,6 +101,26 @@ def test_threads_reach_the_same_optimum(case, fine, n_jobs, monkeypatch):
     certificate = case.certify(solution)
     assert certificate.holds(1e-5)
     assert certificate.primal == pytest.approx(case.certify(fine).primal, rel=2e-5)
+
+
+def test_shrunk_passes_visit_few_rows_and_save_passes_over_all(case, monkeypatch):
+    visited = []
+    ascend = structured.StructuredRun._ascend
+
+    def watched(run, rows, full):
+        visited.append((full, len(rows)))
+        return ascend(run, rows, full)
+
+    monkeypatch.setattr(structured.StructuredRun, "_ascend", watched)
+    shrunk = case.solve(tol=1e-6)
+    assert {n for full, n in visited if full} == {case.problem.n_rows}
+    few = [n for full, n in visited if not full]
+    assert len(few) == structured._SLOT_PASSES * shrunk.n_iter
+    assert np.mean(few) < 0.5 * case.problem.n_rows
+    monkeypatch.setattr(structured, "_SLOT_PASSES", 0)
+    plain = case.solve(tol=1e-6)
+    assert shrunk.n_iter < plain.n_iter
+    assert case.certify(plain).primal == pytest.approx(case.certify(shrunk).primal, rel=2e-6)
 
 
 def test_a_start_saves_passes(case, fine):
@@ -145,43 +190,91 @@ def test_several_labels_a_row_are_refused():
         solve_structured(problem, structured_hinge(problem, flat(2)), flat(2), 1.0)
 
 
-@pytest.mark.parametrize("average", [False, True])
-def test_pegasos_comes_near_and_its_dual_is_feasible(case, fine, average):
-    best = case.certify(fine).primal
+def test_pegasos_comes_near_and_never_says_it_has_arrived(case, fine):
+    best = case.certify(fine)
     found = []
-    for passes in (2, 30):
-        solution = solve_pegasos(case.problem, case.loss, case.tie, case.C, max_iter=passes, average=average)
+    for passes in (2, 30, 1000):
+        seen = []
+        solution = case.pegasos(passes, on_epoch=seen.append)
         certificate = case.certify(solution)
-        assert np.isfinite(certificate.dual)
+        assert solution.status is Status.ITERATION_LIMIT
         assert solution.n_iter == passes
-        found.append(certificate.primal)
-    assert best <= found[1] < found[0]
-    started = case.solve(tol=1e-4, start=solution.dual)
-    assert case.certify(started).holds(1e-4)
+        assert 0.0 < certificate.dual <= best.primal
+        assert certificate.primal >= best.dual
+        assert seen == solution.history
+        assert (seen[0].primal, seen[0].dual) == pytest.approx(
+            (certificate.primal, certificate.dual), rel=1e-9
+        )
+        found.append(certificate.gap)
+    assert found[2] < found[1] < found[0]
+    assert found[2] < 0.2
 
 
-def test_pegasos_is_its_definition(case):
-    rng_order = np.random.default_rng(3)
-    solution = solve_pegasos(case.problem, case.loss, case.tie, case.C, max_iter=1, seed=3)
-    mean = solve_pegasos(case.problem, case.loss, case.tie, case.C, max_iter=1, seed=3, average=True)
-    P, n = case.tie.paths.toarray(), case.problem.n_rows
-    Z = np.hstack([case.X, np.ones((n, 1))])
-    label, _ = structured.one_label_a_row(case.problem)
-    D = case.loss.costs(np.arange(case.problem.n_classes))
-    U = np.zeros((P.shape[1], Z.shape[1]))
-    total = np.zeros_like(U)
-    for t, i in enumerate(rng_order.permutation(n), start=1):
-        scores = P @ (U @ Z[i])
-        violation = D[label[i]] - (scores[label[i]] - scores)
-        violation[label[i]] = 0.0
-        U = (1.0 - 1.0 / t) * U
-        worst = int(np.argmax(violation))
-        if violation[worst] > 0:
-            U += n * case.C / t * np.outer(P[label[i]] - P[worst], Z[i])
-        total += U
-    np.testing.assert_allclose(
-        np.vstack([solution.weights.nodes, solution.details["node_bias"]]).T, U, atol=1e-9
-    )
-    np.testing.assert_allclose(
-        np.vstack([mean.weights.nodes, mean.details["node_bias"]]).T, total / n, atol=1e-9
-    )
+def test_pegasos_is_a_start(case, fine):
+    pegasos = case.pegasos(5)
+    # the solver begins with the very bound that Pegasos was certified by
+    begun = case.certify(case.solve(max_iter=0, start=pegasos.dual))
+    assert begun.dual == pytest.approx(case.certify(pegasos).dual, rel=1e-9)
+    started = case.solve(tol=1e-6, start=pegasos.dual)
+    assert case.certify(started).holds(1e-6)
+    assert started.history[0].gap < fine.history[0].gap
+
+
+PEGASOS_CASES = {
+    "margin": {},
+    "slack": {"cost": "tree", "rescaling": "slack"},
+    "(13)": {"cost": "normalized", "rescaling": "unit", "scale": 0.3},
+    "rows that count differently": {"sample_weight": np.arange(60) // 20 * 0.5},
+}
+
+
+@pytest.mark.parametrize("name", PEGASOS_CASES)
+def test_pegasos_is_its_definition(name):
+    case = Case(n=60, width=8, C=0.7, **PEGASOS_CASES[name])
+    rng = np.random.default_rng(3)
+    live = np.flatnonzero(case.twin.c > 0)
+    orders = [rng.permutation(live) for _ in range(3)]
+    last, moved = pegasos(case.twin, orders)
+    solution = case.pegasos(3, seed=3)
+    found = np.vstack([solution.weights.nodes, solution.details["node_bias"]]).T
+    np.testing.assert_allclose(found, last, atol=1e-9)
+    alpha, dual = case.twin.c[:, None] * moved / 3, solution.dual.toarray()
+    factor = dual.sum() / alpha.sum()
+    np.testing.assert_allclose(dual, factor * alpha, atol=1e-12)
+    certificate = case.certify(solution)
+    assert certificate.primal == pytest.approx(case.twin.primal(last), rel=1e-10)
+    assert certificate.dual == pytest.approx(case.twin.dual(dual), rel=1e-10)
+    assert certificate.dual >= max(case.twin.dual(f * alpha) for f in np.linspace(0.0, 1.0, 51)) - 1e-9
+    assert solution.history[-1].dual == pytest.approx(certificate.dual, rel=1e-9)
+    assert solution.details["linear"] == pytest.approx((dual * case.twin.D[:, case.twin.y].T).sum())
+
+
+def test_pegasos_stopped_inside_a_pass_keeps_usable_weights(case, monkeypatch):
+    case.pegasos(1)  # compiled before the clock runs
+    late = case.pegasos(10**9, max_seconds=0.3)
+    assert late.status is Status.TIME_LIMIT
+    assert 1 < late.n_iter < 10**9
+    assert 0.0 < case.certify(late).gap < 1.0
+
+    over = structured.StructuredRun.over
+    calls = []
+
+    def interrupted(run):
+        calls.append(run)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return over(run)
+
+    monkeypatch.setattr(structured.StructuredRun, "over", interrupted)
+    stopped = case.pegasos(10**9)
+    assert stopped.status is Status.INTERRUPTED
+    assert stopped.n_iter == 2
+    assert case.certify(stopped).gap == pytest.approx(case.certify(case.pegasos(2)).gap)
+
+
+@pytest.mark.parametrize("wrong", [0, 1.5, True, "all"])
+def test_pegasos_options_are_checked(wrong):
+    with pytest.raises(
+        DataError, match=f"^passes={wrong!r} is not allowed; give a whole number, at least 1$"
+    ):
+        PegasosSGD(wrong)

@@ -59,6 +59,22 @@ def certify_path_sum(
     >>> certify_path_sum(problem, nothing, SquaredHinge(), tie, 1.0, 1.0)
     Certificate(primal=9, dual=0, gap=1.0e+00, converged)
     """
+    import threadpoolctl
+
+    # the products here are thin: threads of BLAS would spend more time on waiting than on them
+    with threadpoolctl.threadpool_limits(1, user_api="blas"):
+        return _certificate(problem, solution, loss, tie, C, bias_feature, bias_prior)
+
+
+def _certificate(
+    problem: Problem,
+    solution: Solution,
+    loss: MarginLoss,
+    tie: PathSum,
+    C: float,
+    bias_feature: float,
+    bias_prior: float,
+) -> Certificate:
     X = problem.X if not sp.issparse(problem.X) else problem.X.astype(np.float64, copy=False)
     weights = solution.weights
     intercept = np.asarray(weights.intercept, dtype=np.float64)
@@ -204,10 +220,11 @@ def _least_penalty(coef: Any, tie: PathSum) -> float:
     np.add.at(own, paths.indices[np.repeat(alone, np.diff(paths.indptr))], scale[alone])
     if np.all(own > 0):
         shared, loose = paths[:, ~alone], 1.0 / own
-        fit = (shared.T * loose) @ coef
+        spread = sp.csr_array(shared.T * loose)
+        fit = spread @ coef
         total = float(loose @ _row_squares(coef))
         if shared.shape[1]:
-            system = (shared.T * loose) @ shared + sp.diags_array(1.0 / scale[~alone])
+            system = spread @ shared + sp.diags_array(1.0 / scale[~alone])
             total -= _weighted_square(system, fit)
         return 0.5 * total
     if sp.issparse(coef):
@@ -297,5 +314,4 @@ def _blocks(nodes: npt.NDArray[np.intp], n_features: int) -> Iterator[npt.NDArra
 def _row_squares(matrix: Any) -> Array:
     if not sp.issparse(matrix):
         return np.asarray(np.einsum("ij,ij->i", matrix, matrix))
-    spans = zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
-    return np.array([float(matrix.data[a:b] @ matrix.data[a:b]) for a, b in spans])
+    return np.asarray(matrix.multiply(matrix).sum(axis=1), dtype=np.float64).ravel()

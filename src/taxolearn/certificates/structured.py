@@ -17,8 +17,9 @@ from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
 from taxolearn.solvers.solution import Solution
 
-_WEIGHT_BYTES = 32 * 2**20  # of class weights or node sums, in double precision, at a time
-_ENTRIES = 2**20  # of rows, in double precision, at a time
+# of class weights or node sums, in double precision, at a time; more is not faster
+_WEIGHT_BYTES = 8 * 2**20
+_ENTRIES = 2**18  # of rows, in double precision, at a time
 _ROUNDING = 1e-9  # by which a sum of duals may exceed its bound; it is then scaled down to it
 
 Array = npt.NDArray[np.float64]
@@ -124,12 +125,22 @@ def _node_scores(X: Any, nodes: Any) -> Array:
         found = X.astype(np.float64) @ nodes.T.astype(np.float64)
         return found.toarray() if sp.issparse(found) else np.asarray(found)
     scores = np.zeros((X.shape[0], nodes.shape[1]))
-    by_feature = X.tocsc() if sp.issparse(X) else X
-    step = max(1, _WEIGHT_BYTES // (8 * nodes.shape[1]))
-    for first in range(0, nodes.shape[0], step):
-        part = by_feature[:, first : first + step].astype(np.float64)
-        block = nodes[first : first + step].astype(np.float64)
-        scores += (part.tocsr() if sp.issparse(part) else part) @ block
+    step = max(1, _WEIGHT_BYTES // (16 * nodes.shape[1]))
+    if not sp.issparse(X):
+        for first in range(0, nodes.shape[0], step):
+            block = nodes[first : first + step].astype(np.float64)
+            scores += X[:, first : first + step].astype(np.float64) @ block
+        return scores
+    by_feature = X.tocsc()
+    used = np.flatnonzero(np.diff(by_feature.indptr))  # of a few thousand rows of text, a small part
+    for first in range(0, len(used), step):
+        some = used[first : first + step]
+        # from the first of these features to the last there are no other entries
+        start, end = by_feature.indptr[some[0]], by_feature.indptr[some[-1] + 1]
+        ends = np.append(by_feature.indptr[some], end) - start
+        values, rows = by_feature.data[start:end].astype(np.float64), by_feature.indices[start:end]
+        part = sp.csc_array((values, rows, ends), shape=(X.shape[0], len(some)))
+        scores += part @ nodes[some].astype(np.float64)
     return scores
 
 

@@ -47,14 +47,18 @@ class Progress:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
             from rich.progress import Progress as Bar
+            from rich.table import Column
 
+            # a long note is cut to what room there is: it must not push the bar out of a narrow window
+            room = Column(ratio=1, no_wrap=True, overflow="ellipsis")
             columns = (
                 TextColumn("{task.description}"),
-                BarColumn(),
+                BarColumn(bar_width=24),
                 MofNCompleteColumn(),
                 TimeElapsedColumn(),
+                TextColumn("{task.fields[note]}", markup=False, table_column=room),
             )
-            self._bar = Bar(*columns, TextColumn("{task.fields[note]}"), console=Console(file=self.stream))
+            self._bar = Bar(*columns, console=Console(file=self.stream), expand=True)
             self._task = self._bar.add_task(self.title, total=self.total, note="")
             self._bar.start()
         return self

@@ -10,6 +10,7 @@ import numpy as np
 
 from taxolearn.cli.outputs import Answer
 from taxolearn.errors import FileFormatError
+from taxolearn.models.path_weights import PathWeights
 
 if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _ARTIFICIAL_ROOT = "<root>"
 _CHUNK_BYTES = 32 * 2**20
 _CHUNK_ROWS = 4096
+_READ_THROUGH = 256 * 2**20  # bytes of arrays whose checksum is worth the wait
 
 
 class Model:
@@ -42,14 +44,22 @@ class Model:
 
     @classmethod
     def load(cls, folder: str) -> Model:
-        """Read a model folder."""
+        """Read a model folder; a large one is mapped without being read through first."""
         import taxolearn
+        from taxolearn.models import read_manifest
 
-        return cls(taxolearn.load(folder))
+        large = read_manifest(folder).file_bytes > _READ_THROUGH
+        return cls(taxolearn.load(folder, verify="sizes" if large else "full"))
 
     @property
     def chunk_rows(self) -> int:
         """Rows whose scores fit into the memory set aside for a chunk."""
+        if (
+            not self.multilabel
+            and not self.has_probabilities
+            and isinstance(self.estimator.weights_, PathWeights)
+        ):
+            return _CHUNK_ROWS  # no matrix of all scores; and all vectors are read for each chunk
         return max(16, min(_CHUNK_ROWS, _CHUNK_BYTES // (8 * max(1, len(self.classes)))))
 
     def check_takes(self, source: Source) -> None:
@@ -69,13 +79,16 @@ class Model:
         title = self.titles.get(name)
         return str(name) if title is None or title == name else f"{name} {title}"
 
-    def answers(self, rows: Any, top_k: int | None) -> list[list[Answer]]:
-        """The best labels of each row: top_k of them, or those that the model predicts."""
+    def answers(self, rows: Any, top_k: int | None, beam: int | None = None) -> list[list[Answer]]:
+        """The best labels of each row: top_k of them, or those that the model predicts; probabilities without beam."""
         features = self.fitted.features_.transform(rows) if self.is_text else rows
-        probabilities = self.estimator.predict_proba(features) if self.has_probabilities else None
+        every_score = self.has_probabilities and beam is None
+        probabilities = self.estimator.predict_proba(features) if every_score else None
         if self.multilabel and top_k is None:
-            return self._label_sets(features, probabilities)
-        best, scores = self.estimator.weights_.top_k(features, min(top_k or 1, len(self.classes)))
+            if beam is None:
+                return self._label_sets(features, probabilities)
+            return self._searched_sets(features, beam)
+        best, scores = self.estimator.weights_.top_k(features, min(top_k or 1, len(self.classes)), beam=beam)
         chances = None if probabilities is None else np.take_along_axis(probabilities, best, axis=1)
         return [self._row(best[i].tolist(), scores[i].tolist(), chances, i) for i in range(len(best))]
 
@@ -103,6 +116,14 @@ class Model:
             chances = None if probabilities is None else probabilities[:, chosen]
             out.append(self._row(chosen.tolist(), row[chosen].tolist(), chances, i))
         return out
+
+    def _searched_sets(self, features: Any, beam: int) -> list[list[Answer]]:
+        best, scores = self.estimator.weights_.top_k(features, min(beam, len(self.classes)), beam=beam)
+        chosen = scores > self.estimator.thresholds_[best]
+        return [
+            self._row(best[i, chosen[i]].tolist(), scores[i, chosen[i]].tolist(), None, i)
+            for i in range(len(best))
+        ]
 
     def labels(self, rows: Any) -> list[Any]:
         """The predicted label of each row, or its list of labels."""

@@ -37,6 +37,14 @@ def predict(
     top_k: Annotated[
         int | None, typer.Option("--top-k", "-k", min=1, help="Best labels of each row, best first.")
     ] = None,
+    beam: Annotated[
+        int | None,
+        typer.Option(
+            "--beam",
+            min=1,
+            help="Search the taxonomy from the top down, with so many nodes of a level; quicker.",
+        ),
+    ] = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="File of the answers, compressed as its suffix says.")
     ] = None,
@@ -47,7 +55,7 @@ def predict(
     """Answer each row of a file, or of standard input, with path, score and probability.
 
     Rows are read and answered in chunks, so memory does not grow with the input.
-    The probability is empty when the model has none (fit with --probability).
+    The probability is empty when the model has none (fit with --probability), and with --beam.
     With --output the file appears only when every row was answered.
     """
     from taxolearn.cli.inputs import STDIN, open_source
@@ -69,7 +77,7 @@ def predict(
         write = answer_writer(stream, answers_format, kept if source is not None else ())
         row = 0
         for batch, kept_values in chunks:
-            for answers, values in zip(loaded.answers(batch, top_k), kept_values, strict=True):
+            for answers, values in zip(loaded.answers(batch, top_k, beam), kept_values, strict=True):
                 row += 1
                 write(row, values, answers)
             progress.update(row)

@@ -110,7 +110,7 @@ def _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior,
 
 
 @kernel
-def _choose(values, candidates, size, allowed, most):
+def choose_largest(values, candidates, size, allowed, most):
     """Mark with a negative number the candidates not to take; returns the sum of their values.
 
     Takes the largest: as few as leave at most `allowed` untaken, and never more than `most`. The bar is found by
@@ -155,7 +155,7 @@ def _choose(values, candidates, size, allowed, most):
 
 @kernel
 def _select(
-    loss, scores, column, active, costs, cls, shift, allowed, most, out, at, values, candidates, report
+    loss, scores, column, active, costs, cls, shift, ahead, allowed, most, out, at, values, candidates, report
 ):
     """Write the rows that class l should work on besides its own to out[at:]; returns where they end."""
     n = values.shape[0]
@@ -168,14 +168,14 @@ def _select(
     for i in range(n):
         score = scores[i, column]
         if score != -np.inf:
-            value = negative * costs.row_weight[i] * loss_value(loss, -(score + shift))
+            value = negative * costs.row_weight[i] * loss_value(loss, -(score + shift + ahead))
             if value > least:
                 values[i] = value
                 candidates[size] = i
                 size += 1
             else:
                 ignored += value
-    report[cls, LEFT_OUT] = ignored + _choose(values, candidates, size, 0.9 * allowed, most)
+    report[cls, LEFT_OUT] = ignored + choose_largest(values, candidates, size, 0.9 * allowed, most)
     for k in range(size):
         if candidates[k] >= 0:
             out[at] = candidates[k]
@@ -195,6 +195,7 @@ def price_classes(
     stop,
     bias_feature,
     bias_prior,
+    ahead,
     share,
     most,
     w,
@@ -211,7 +212,8 @@ def price_classes(
     """Price the classes start .. stop-1, all under node `top` or the tops after it.
 
     Fills `report`; `keep` with False for stored rows of dual and loss zero; fresh[fresh_start[l]:fresh_stop[l]]
-    with rows to add to class l, at most most[l] of them, leaving out losses of at most `share` of its objective.
+    with rows to add to class l, at most most[l] of them, leaving out losses of at most `share` of its objective, all
+    scores taken as larger by `ahead`: weights move on, and rows that are about to have a loss are not looked for twice.
     `biases` are b0 + beta. `w` comes and goes as zeros; wide, columns and scores (the latter two flat) are room
     to work in.
     """
@@ -257,6 +259,7 @@ def price_classes(
                         done,
                         bias_feature,
                         bias_prior,
+                        ahead,
                         share,
                         most,
                         found,
@@ -291,6 +294,7 @@ def _price_block(
     start,
     bias_feature,
     bias_prior,
+    ahead,
     share,
     most,
     scores,
@@ -339,6 +343,7 @@ def _price_block(
             costs,
             cls,
             shift,
+            ahead,
             share * objective,
             most[cls],
             fresh,

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.certificates import Certificate
 from taxolearn.decoders import above
+from taxolearn.engines.threads import worker_count
 from taxolearn.errors import DataError
 from taxolearn.methods.inputs import check_rows, names_array
 from taxolearn.models import ClassWeights
@@ -107,14 +108,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array([ True])
         """
         rows = self._rows(X)
-        scores = self.weights_.scores(rows)
+        scores = self.weights_.scores(rows, n_threads=self._n_threads)
         return 0.5 * (scores[:, 1] - scores[:, 0]) if self._binary else scores
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, *, beam: int | None = None) -> Any:
         """The best class of each row, or its set of classes, in the form in which y was given to `fit`.
 
         Names and level tables give an array of names; lists of lists give lists of names; an indicator gives an
         indicator. With several labels a row, those whose score is above the class's threshold are predicted.
+        `beam` as in `top_k`; of several labels it finds at most so many a row.
 
         >>> from taxolearn import OneVsRestSVM
         >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).predict([[2.0]]).tolist()
@@ -122,9 +124,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         rows = self._rows(X)
         if not self._multilabel:
-            best, _ = self.weights_.top_k(rows, 1)
+            best, _ = self._best(rows, 1, beam)
             return self.classes_[best[:, 0]]
-        parts = [above(scores, self.thresholds_) for _, scores in self.weights_.score_blocks(rows)]
+        parts = self._label_sets(rows, beam)
         if self._indicator is not None:
             return self._as_indicator(parts, rows.shape[0])
         found: list[list[Hashable]] = []
@@ -157,8 +159,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.arange(len(self.classes_))
         return self.taxonomy.ids_of(self.classes_.tolist())
 
-    def predict_path(self, X: Any) -> list[Any]:
+    def predict_path(self, X: Any, *, beam: int | None = None) -> list[Any]:
         """The path from the top of the taxonomy to each predicted class (a list of paths a row with several labels).
+
+        `beam` as in `predict`.
 
         >>> from taxolearn import OneVsRestSVM, Taxonomy
         >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
@@ -169,11 +173,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = self.classes_.tolist()
         path = cache(lambda c: self._path(names[c]))  # many rows share a class, most classes have no row
         if not self._multilabel:
-            best, _ = self.weights_.top_k(rows, 1)
+            best, _ = self._best(rows, 1, beam)
             return [path(c) for c in best[:, 0].tolist()]
         out: list[list[tuple[Hashable, ...]]] = []
-        for _, scores in self.weights_.score_blocks(rows):
-            indptr, indices = above(scores, self.thresholds_)
+        for indptr, indices in self._label_sets(rows, beam):
             out += [[path(c) for c in indices[a:b].tolist()] for a, b in pairwise(indptr)]
         return out
 
@@ -183,8 +186,14 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         path = self.taxonomy.path(name)
         return path[1:] if len(path) > 1 and path[0] == _ARTIFICIAL_ROOT else path
 
-    def top_k(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def top_k(
+        self, X: Any, k: int = 5, *, beam: int | None = None
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """The k best classes of each row, best first, and their scores, without a rows x classes matrix.
+
+        With `beam` the taxonomy is searched from the top down: of each level only the `beam` nodes with the best
+        scores are looked below. That is quicker on large taxonomies, and may miss the best class. It needs weights
+        at the nodes; methods, or sizes, that keep one vector a class say so.
 
         >>> from taxolearn import OneVsRestSVM
         >>> names, scores = OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).top_k([[3.0]], 2)
@@ -192,8 +201,26 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ((1, 2), (1, 2))
         """
         rows = self._rows(X)
-        best, scores = self.weights_.top_k(rows, k)
+        best, scores = self._best(rows, k, beam)
         return self.classes_[best], scores
+
+    def _best(self, rows: Any, k: int, beam: int | None) -> Any:
+        return self.weights_.top_k(rows, k, beam=beam, n_threads=self._n_threads)
+
+    def _label_sets(self, rows: Any, beam: int | None) -> list[Any]:
+        """(indptr, indices) of the classes above their thresholds, block by block of rows."""
+        if beam is None:
+            blocks = self.weights_.score_blocks(rows, n_threads=self._n_threads)
+            return [above(scores, self.thresholds_) for _, scores in blocks]
+        found, scores = self._best(rows, max(1, min(beam, len(self.classes_))), beam)
+        chosen = scores > self.thresholds_[found]
+        order = np.argsort(np.where(chosen, found, len(self.classes_)), axis=1)
+        found, chosen = np.take_along_axis(found, order, 1), np.take_along_axis(chosen, order, 1)
+        return [(np.concatenate(([0], np.cumsum(chosen.sum(axis=1)))), found[chosen])]
+
+    @property
+    def _n_threads(self) -> int:
+        return worker_count(getattr(self, "n_jobs", None))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows whose label, or whole set of labels, is right.

@@ -89,12 +89,15 @@ class CertifiedClassifier(TaxonomyClassifier):
         if not self.certificate_.holds(self.tol):
             warnings.warn(
                 f"{type(self).__name__} stopped by {solution.status.value} at a certified relative gap of "
-                f"{self.certificate_.gap:.2e}, above tol={self.tol:g}; "
-                "raise max_iter or max_seconds, or accept the gap",
+                f"{self.certificate_.gap:.2e}, above tol={self.tol:g}; {self._advice()}, or accept the gap",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return self
+
+    def _advice(self) -> str:
+        """What would bring a fit that stopped early to the gap asked for."""
+        return "raise max_iter or max_seconds"
 
     def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
         raise NotImplementedError

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from taxolearn.losses import StructuredHinge, structured_hinge
 from taxolearn.methods.structured import StructuredMethod
 from taxolearn.problem import Problem
+from taxolearn.solvers import PegasosSGD
 from taxolearn.structure import Taxonomy
 
 COSTS = ("hamming", "tree", "sqrt_hamming", "zero_one")
@@ -35,8 +36,8 @@ class HierarchicalSVM(StructuredMethod):
         Nodes by which two paths differ, edges between two classes, square root of the first, or one for any mistake.
     rescaling : {"margin", "slack"}
         How the cost enters, see above.
-    C, tol, max_iter, warm_start, fit_intercept, intercept_scaling, class_weight, probability, holdout, n_jobs
-        As in `MulticlassSVM`; also random_state, verbose, max_seconds.
+    C, solver, tol, max_iter, warm_start, fit_intercept, intercept_scaling, class_weight, probability, holdout
+        As in `MulticlassSVM`; also n_jobs, random_state, verbose, max_seconds.
 
     >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Lynx", "Animal/Dog"])
     >>> X, y = [[-1.0, 0.0], [-1.0, 1.0], [1.0, 0.0]], ["Lion", "Lynx", "Dog"]
@@ -51,6 +52,7 @@ class HierarchicalSVM(StructuredMethod):
         C: float = 1.0,
         cost: str = "hamming",
         rescaling: str = "margin",
+        solver: str | PegasosSGD = "dual",
         tol: float = 1e-3,
         max_iter: int = 1000,
         fit_intercept: bool = True,
@@ -68,6 +70,7 @@ class HierarchicalSVM(StructuredMethod):
         self.C = C
         self.cost = cost
         self.rescaling = rescaling
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept

@@ -11,6 +11,7 @@ from taxolearn.losses import StructuredHinge, structured_hinge
 from taxolearn.methods.structured import StructuredMethod
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum, flat
+from taxolearn.solvers import PegasosSGD
 from taxolearn.structure import Taxonomy
 
 
@@ -31,6 +32,10 @@ class MulticlassSVM(StructuredMethod):
         Labels must be its nodes; used for paths, metrics and storage, not for learning.
     C : float
         Weight of the losses; 1 / (2 lambda) of the paper, whose losses are summed, too.
+    solver : {"dual", "pegasos"} or PegasosSGD
+        "dual" goes on until the gap is certified. "pegasos" (options: `taxolearn.solvers.PegasosSGD`), the optimiser of
+        the paper, makes a few passes and never claims to have converged: the certificate says how near it came. With
+        `warm_start=True` a later fit with "dual" begins where it ended.
     tol : float
         Certified relative gap to reach.
     max_iter : int
@@ -51,6 +56,7 @@ class MulticlassSVM(StructuredMethod):
         self,
         taxonomy: Taxonomy | None = None,
         C: float = 1.0,
+        solver: str | PegasosSGD = "dual",
         tol: float = 1e-3,
         max_iter: int = 1000,
         fit_intercept: bool = True,
@@ -66,6 +72,7 @@ class MulticlassSVM(StructuredMethod):
     ) -> None:
         self.taxonomy = taxonomy
         self.C = C
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept

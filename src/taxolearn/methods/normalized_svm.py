@@ -12,6 +12,7 @@ from taxolearn.losses import StructuredHinge, structured_hinge
 from taxolearn.methods.structured import StructuredMethod, given_weights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import node_weights
+from taxolearn.solvers import PegasosSGD
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 
@@ -37,11 +38,12 @@ class NormalizedHierarchicalSVM(StructuredMethod):
     weights : {"maxmin", "rho", "uniform", "leaf"} or array of one number a node
         The rule of `taxolearn.node_weights`: (7), (6), or the ends of the scale, HSVM's and the flat ones.
     rho, directional, T
-        Of the rule "rho": its power, whether no parent may weigh more than its child, and the relaxed sum (8) for DAGs.
+        Of the rule "rho" only: its power, whether no parent may weigh more than its child, and the relaxed sum (8) for
+        DAGs.
     objective : {10, 13}
         The equation of the paper.
-    C, tol, max_iter, warm_start, fit_intercept, intercept_scaling, class_weight, probability, holdout, n_jobs
-        As in `MulticlassSVM`; also random_state, verbose, max_seconds.
+    C, solver, tol, max_iter, warm_start, fit_intercept, intercept_scaling, class_weight, probability, holdout
+        As in `MulticlassSVM`; also n_jobs, random_state, verbose, max_seconds.
 
     >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Lynx", "Animal/Dog"])
     >>> X, y = [[-1.0, 0.0], [-1.0, 1.0], [1.0, 0.0]], ["Lion", "Lynx", "Dog"]
@@ -61,6 +63,7 @@ class NormalizedHierarchicalSVM(StructuredMethod):
         directional: bool = False,
         T: float | None = None,
         objective: int = 10,
+        solver: str | PegasosSGD = "dual",
         tol: float = 1e-3,
         max_iter: int = 1000,
         fit_intercept: bool = True,
@@ -81,6 +84,7 @@ class NormalizedHierarchicalSVM(StructuredMethod):
         self.directional = directional
         self.T = T
         self.objective = objective
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
@@ -100,6 +104,14 @@ class NormalizedHierarchicalSVM(StructuredMethod):
             self._check_choice("weights", ("maxmin", "rho", "uniform", "leaf"))
         if isinstance(self.objective, bool) or self.objective not in (10, 13):
             raise DataError(f"objective={show(self.objective)} is not known; choose 10 or 13")
+        by_rho = isinstance(self.weights, str) and self.weights == "rho"
+        for name, default in (("rho", 2.0), ("directional", False), ("T", None)):
+            value = getattr(self, name)
+            if not by_rho and value != default:
+                raise DataError(
+                    f"{name}={show(value)} belongs to weights='rho' and has no part in weights={show(self.weights)}; "
+                    "leave it out"
+                )
 
     def _node_weights(self, problem: Problem) -> npt.NDArray[np.float64]:
         assert problem.taxonomy is not None

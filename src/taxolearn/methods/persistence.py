@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import taxolearn
 from taxolearn.errors import ModelError, TaxolearnError
@@ -33,17 +33,24 @@ def save(model: TaxonomyClassifier | TextClassifier, folder: str | Path) -> None
     write_model(folder, *packed)
 
 
-def load(folder: str | Path) -> Any:
-    """The model that was saved in the folder, ready to predict.
+def load(folder: str | Path, *, verify: Literal["full", "sizes"] = "full") -> Any:
+    """The model that was saved in the folder, ready to predict; its arrays are read-only views of the mapped file.
+
+    `verify="full"` compares the file with its checksum and looks at every entry, which reads it through once.
+    `verify="sizes"` compares sizes, names, dtypes and shapes only, and checks the entries of large sparse node vectors
+    when they are used: a model of gigabytes is ready at once, and only what predictions touch is ever read.
 
     >>> load("no such folder")
     Traceback (most recent call last):
     ...
     taxolearn.errors.ModelError: cannot load a model from no such folder: there is no model.json
     """
-    header, arrays = read_model(folder)
+    if verify not in ("full", "sizes"):
+        raise ModelError(f"verify={verify!r} is not known; choose 'full' or 'sizes'")
+    full = verify == "full"
+    header, arrays = read_model(folder, verify=full)
     try:
-        return _unpack(header, arrays)
+        return _unpack(header, arrays, full)
     except TaxolearnError as error:
         reason = str(error)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
@@ -51,15 +58,15 @@ def load(folder: str | Path) -> Any:
     raise ModelError(f"cannot load a model from {os.fspath(folder)}: {reason}")
 
 
-def _unpack(header: dict[str, Any], arrays: Arrays) -> Any:
+def _unpack(header: dict[str, Any], arrays: Arrays, full: bool) -> Any:
     kind = _method(entry(header, "method", str))
     if kind is TextClassifier:
         inner = entry(header, "estimator", dict)
         kind = _method(entry(inner, "method", str))
         if kind is TextClassifier:
             raise ModelError("a text classifier holds another one")
-        return unpack_text_classifier(header, arrays, unpack_classifier(kind, inner, arrays))
-    return unpack_classifier(kind, header, arrays)
+        return unpack_text_classifier(header, arrays, unpack_classifier(kind, inner, arrays, full=full))
+    return unpack_classifier(kind, header, arrays, full=full)
 
 
 def _method(name: str) -> Any:

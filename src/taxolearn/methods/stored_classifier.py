@@ -24,7 +24,7 @@ from taxolearn.models import (
     unpack_weights,
 )
 from taxolearn.problem.labels import Form
-from taxolearn.solvers import Status
+from taxolearn.solvers import PegasosSGD, Status
 from taxolearn.structure import ClassGraph, Taxonomy
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -79,8 +79,10 @@ def pack_classifier(estimator: TaxonomyClassifier) -> tuple[dict[str, Any], Arra
     return header, arrays
 
 
-def unpack_classifier(kind: type[TaxonomyClassifier], header: dict[str, Any], arrays: Arrays) -> Any:
-    """Undo `pack_classifier`; whatever does not fit is a `ModelError`.
+def unpack_classifier(
+    kind: type[TaxonomyClassifier], header: dict[str, Any], arrays: Arrays, *, full: bool = True
+) -> Any:
+    """Undo `pack_classifier`; whatever does not fit is a `ModelError`. `full` as in `unpack_weights`.
 
     >>> from taxolearn import OneVsRestSVM
     >>> model = OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"])
@@ -91,7 +93,7 @@ def unpack_classifier(kind: type[TaxonomyClassifier], header: dict[str, Any], ar
     if entry(header, "taxonomy", dict | None) is not None:
         taxonomy = unpack_taxonomy(header["taxonomy"], arrays)
     estimator: Any = kind(**unpack_params(header, kind), taxonomy=taxonomy)
-    weights = unpack_weights(entry(header, "weights", dict), arrays)
+    weights = unpack_weights(entry(header, "weights", dict), arrays, full=full)
     n_classes = weights.n_classes
     estimator.weights_ = weights
     estimator.n_features_in_ = weights.n_features
@@ -161,6 +163,8 @@ def unpack_params(header: dict[str, Any], kind: type) -> dict[str, Any]:
 def _unpack_value(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
+    if "pegasos" in value:
+        return PegasosSGD(**entry(value, "pegasos", dict))
     if "graph" not in value:
         return dict(entry(value, "mapping", list))
     nodes = decode_names(entry(value["graph"], "nodes", list))
@@ -174,6 +178,8 @@ def _pack_value(value: Any) -> Any:
         number = {name: place for place, name in enumerate(value.nodes)}
         edges = [[number[a], number[b], weight] for a, b, weight in value.edges]
         return {"graph": {"nodes": encode_names(value.nodes), "edges": edges}}
+    if isinstance(value, PegasosSGD):
+        return {"pegasos": {"passes": int(value.passes)}}
     if isinstance(value, Mapping):
         return {"mapping": list(value.items())}
     if isinstance(value, np.ndarray):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from taxolearn.methods.inputs import check_positive
 from taxolearn.methods.progress import pass_reporter
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum, flat, path_sum
-from taxolearn.solvers import Solution, solve_structured
+from taxolearn.solvers import PegasosSGD, Solution, solve_pegasos, solve_structured
 from taxolearn.structure.names import show
 
 
@@ -51,6 +52,7 @@ class StructuredMethod(CalibratedProbabilities):
 
     _empty_classes: ClassVar[Literal["drop", "keep"]] = "keep"
 
+    solver: str | PegasosSGD = "dual"  # of methods without the parameter, too
     warm_start: bool
     node_weights_: npt.NDArray[np.float64]
     _dual: tuple[str, float, sp.csr_array]
@@ -64,8 +66,8 @@ class StructuredMethod(CalibratedProbabilities):
     def _multilabel(self) -> bool:
         return False  # also where y is an indicator or a list of lists, with one label in each row
 
-    def predict(self, X: Any) -> Any:
-        """The best class of each row, in the form in which y was given to `fit`.
+    def predict(self, X: Any, *, beam: int | None = None) -> Any:
+        """The best class of each row, in the form in which y was given to `fit`; `beam` as in `top_k`.
 
         >>> from taxolearn import MulticlassSVM
         >>> MulticlassSVM().fit([[-1.0], [1.0]], [["a"], ["b"]]).predict([[2.0]])
@@ -73,9 +75,9 @@ class StructuredMethod(CalibratedProbabilities):
         """
         check_is_fitted(self)
         if self.label_form_ not in ("sets", "indicator"):
-            return super().predict(X)
+            return super().predict(X, beam=beam)
         rows = self._rows(X)
-        best = self.weights_.top_k(rows, 1)[0][:, 0]
+        best = self._best(rows, 1, beam)[0][:, 0]
         if self._indicator is not None:
             return self._as_indicator([(np.arange(len(best) + 1), best)], len(best))
         return [[name] for name in self.classes_[best].tolist()]
@@ -103,11 +105,40 @@ class StructuredMethod(CalibratedProbabilities):
             np.ones(problem.n_classes) if problem.taxonomy is None else self._node_weights(problem)
         )
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.solver, PegasosSGD):
+            self._check_choice("solver", ("dual", "pegasos"))
+
+    @property
+    def _pegasos(self) -> PegasosSGD | None:
+        """Its options, where it is the solver."""
+        if self.solver == "dual":
+            return None
+        return self.solver if isinstance(self.solver, PegasosSGD) else PegasosSGD()
+
+    def _advice(self) -> str:
+        return super()._advice() if self._pegasos is None else "solver='dual' closes it"
+
     def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
+        loss, tie = self._structured_loss(problem), self._tie(problem)
+        report = pass_reporter(bool(verbose), float(self.tol))
+        if self._pegasos is not None:  # its steps begin at zero: there is no use for a start
+            return solve_pegasos(
+                problem,
+                loss,
+                tie,
+                float(self.C),
+                replace(self._pegasos, passes=min(self._pegasos.passes, self._epochs)),
+                bias_feature=self._bias_feature,
+                max_seconds=self.max_seconds,
+                seed=seed,
+                on_epoch=report,
+            )
         return solve_structured(
             problem,
-            self._structured_loss(problem),
-            self._tie(problem),
+            loss,
+            tie,
             float(self.C),
             bias_feature=self._bias_feature,
             tol=float(self.tol),
@@ -116,7 +147,7 @@ class StructuredMethod(CalibratedProbabilities):
             max_seconds=self.max_seconds,
             seed=seed,
             start=start,
-            on_epoch=pass_reporter(bool(verbose), float(self.tol)),
+            on_epoch=report,
         )
 
     def _certify(self, problem: Problem, solution: Solution) -> Certificate:

@@ -141,23 +141,25 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         certificate: Certificate = self.estimator_.certificate_
         return certificate
 
-    def predict(self, texts: Any) -> Any:
+    def predict(self, texts: Any, *, beam: int | None = None) -> Any:
         """The best class of each text, or its set of classes, in the form in which y was given to `fit`.
+
+        `beam`, here and below: search the taxonomy from the top down, as the estimator's `top_k` says.
 
         >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
         >>> model.predict(["the femur"]).tolist()
         ['bone']
         """
-        return self._ask("predict", texts)
+        return self._ask("predict", texts, beam=beam)
 
-    def predict_path(self, texts: Any) -> list[Any]:
+    def predict_path(self, texts: Any, *, beam: int | None = None) -> list[Any]:
         """The path from the top of the taxonomy to each predicted class; a list of them with several labels.
 
         >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
         >>> model.predict_path(["the femur"])
         [('bone',)]
         """
-        paths: list[Any] = self._ask("predict_path", texts)
+        paths: list[Any] = self._ask("predict_path", texts, beam=beam)
         return paths
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -183,14 +185,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores: npt.NDArray[Any] = self._ask("decision_function", texts)
         return scores
 
-    def top_k(self, texts: Any, k: int = 5) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def top_k(
+        self, texts: Any, k: int = 5, *, beam: int | None = None
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """The k best classes of each text, best first, and their scores.
 
         >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
         >>> model.top_k(["the femur"], 2)[0].tolist()
         [['bone', 'skin']]
         """
-        best: tuple[npt.NDArray[Any], npt.NDArray[Any]] = self._ask("top_k", texts, k)
+        best: tuple[npt.NDArray[Any], npt.NDArray[Any]] = self._ask("top_k", texts, k, beam=beam)
         return best
 
     def score(self, texts: Any, y: Any, sample_weight: Any = None) -> float:
@@ -244,9 +248,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         save(self, folder)
 
-    def _ask(self, method: str, texts: Any, *arguments: Any) -> Any:
+    def _ask(self, method: str, texts: Any, *arguments: Any, **options: Any) -> Any:
         rows = self._rows(texts)
-        return getattr(self.estimator_, method)(rows, *arguments)
+        return getattr(self.estimator_, method)(rows, *arguments, **options)
 
     def _rows(self, texts: Any) -> sp.csr_array:
         check_is_fitted(self)

@@ -1,7 +1,8 @@
-"""The `.safetensors` file of a model: written by the safetensors library, mapped back without a copy.
+"""The `.safetensors` file of a model, written and mapped back without a copy.
 
-The library's own NumPy reader copies each array, so the (very simple) layout is mapped here: eight bytes of
-header length, a JSON header of dtype, shape and offsets, then the entries of all arrays without gaps.
+The safetensors library copies each array on the way out and in, and they may be larger than the memory. So the (very
+simple) layout is written and mapped here: eight bytes of header length, a JSON header of dtype, shape and
+offsets, then the entries of all arrays without gaps.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import save_file
 
 from taxolearn.errors import ModelError
 from taxolearn.models.manifest import ITEM_BYTES, MAX_ARRAYS, ArraySpec, check_array_name
@@ -55,15 +54,22 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
     ...     Path(folder, "a").stat().st_size > 16
     True
     """
-    # Some versions of the library leave the file readable by its owner alone; the umask shall decide.
-    path.touch(exist_ok=False)
-    mode = path.stat().st_mode
-    try:
-        save_file(arrays, path)
-    except SafetensorError as error:
-        raise ModelError(f"the arrays cannot be written: {error}") from None
-    path.chmod(mode)
-    with path.open("rb+") as file:
+    header: dict[str, Any] = {}
+    end = 0
+    # Largest items first: then all arrays are aligned.
+    names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
+    for name in names:
+        array = arrays[name]
+        places = [end, end + array.nbytes]
+        header[name] = {"dtype": _TAGS[array.dtype.name], "shape": list(array.shape), "data_offsets": places}
+        end += array.nbytes
+    raw = json.dumps(header, separators=(",", ":")).encode()
+    raw += b" " * (-len(raw) % 8)
+    with path.open("xb") as file:
+        file.write(_LENGTH.pack(len(raw)) + raw)
+        for name in names:
+            file.write(arrays[name].reshape(-1).view(np.uint8).data)
+        file.flush()
         os.fsync(file.fileno())
 
 

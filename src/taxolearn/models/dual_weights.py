@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,14 +13,14 @@ from scipy import sparse
 
 from taxolearn.errors import DataError
 from taxolearn.models.node_weights import NodeWeights
-from taxolearn.models.scoring import ClassWeights
+from taxolearn.models.path_weights import PathWeights
 
 _VECTOR_BYTES = 64 * 2**20  # of node vectors made at a time
 _SCORE_BYTES = 512 * 2**20  # of scores at a time: each block of rows makes all vectors anew
 
 
 @dataclass(frozen=True, eq=False)
-class DualWeights(ClassWeights):
+class DualWeights(PathWeights):
     """Node n has the vector scale_n * sum over classes l under n and rows i of signed_dual[l, i] x_i.
 
     Class k scores the sum of the vectors on its path, plus intercept[k]. `X` are the rows that were fitted (CSR or
@@ -129,6 +131,33 @@ class DualWeights(ClassWeights):
         )
         return few @ self.X[used]
 
+    def vector_sizes(self) -> np.ndarray[Any, Any]:
+        """For each node, how many entries its vector has at most: those of all rows with a dual below it.
+
+        >>> _tiny().vector_sizes()
+        array([2, 2, 2])
+        """
+        return self._sizes
+
+    @cached_property
+    def _sizes(self) -> np.ndarray[Any, Any]:
+        row_sizes = np.diff(self.X.indptr) if sparse.issparse(self.X) else np.full(*self.X.shape)
+        reach = np.concatenate(([0], np.cumsum(row_sizes[self.signed_dual.indices], dtype=np.int64)))
+        of_classes = np.diff(reach[self.signed_dual.indptr])
+        under: Any = self._under  # type: ignore[attr-defined]
+        sizes: np.ndarray[Any, Any] = np.minimum(under.astype(np.int64) @ of_classes, self.n_features)
+        return sizes
+
+    def vectors_of(self, nodes: np.ndarray[Any, Any]) -> tuple[sparse.csr_array, np.ndarray[Any, Any]]:
+        """A csr_array of the vectors of these nodes, and in which of its rows they stand.
+
+        >>> _tiny().vectors_of(np.array([2]))[0].toarray()
+        array([[ 0., -1.]])
+        """
+        made = sparse.csr_array(self.node_rows(nodes))
+        made.sort_indices()
+        return made, np.arange(len(nodes))
+
     def as_nodes(self) -> NodeWeights:
         """The same weights with a stored vector a node, in float32: what a model on disk holds.
 
@@ -136,12 +165,26 @@ class DualWeights(ClassWeights):
         [[2.0, -1.0], [1.0, -2.0]]
         """
         n_nodes = self.paths.shape[1]
-        width = max(1, _VECTOR_BYTES // (8 * self.n_features))
-        blocks = [
-            sparse.csr_array(self.node_rows(np.arange(first, min(n_nodes, first + width))), dtype=np.float32)
-            for first in range(0, n_nodes, width)
-        ]
-        return NodeWeights(sparse.csr_array(sparse.vstack(blocks, format="csr")), self.paths, self.intercept)
+        counts = [np.zeros(1, dtype=np.int64)]
+        # Written to files without a name as they are made, and mapped: the vectors may be larger than the memory.
+        with tempfile.TemporaryFile() as data, tempfile.TemporaryFile() as indices:
+            for nodes in np.array_split(np.arange(n_nodes), self._cuts()):
+                made, _ = self.vectors_of(nodes)
+                counts.append(np.diff(made.indptr))
+                made.data.astype(np.float32).tofile(data)
+                made.indices.astype(np.int32).tofile(indices)
+            indptr = np.cumsum(np.concatenate(counts))
+            if indptr[-1] < 2**31:
+                indptr = indptr.astype(np.int32)  # of two types SciPy takes the larger for both, and copies
+            parts = (_mapped(data, np.float32), _mapped(indices, np.int32), indptr)
+        stored = sparse.csr_array(parts, shape=(n_nodes, self.n_features))
+        stored.has_sorted_indices = stored.has_canonical_format = True
+        return NodeWeights(stored, self.paths, self.intercept)
+
+    def _cuts(self) -> np.ndarray[Any, Any]:
+        """Where to cut the nodes so that the vectors of each piece are not too many to be made at once."""
+        pieces = np.cumsum(self.vector_sizes()) // (_VECTOR_BYTES // 16)
+        return np.flatnonzero(np.diff(pieces)) + 1
 
     def _product(self, X: Any) -> Callable[[Any], np.ndarray[Any, Any]]:
         n_nodes = self.paths.shape[1]
@@ -158,8 +201,20 @@ class DualWeights(ClassWeights):
 
         return product
 
-    def _score_blocks(self, X: Any, max_bytes: int) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
-        return super()._score_blocks(X, max(max_bytes, _SCORE_BYTES))
+    def _walks(self, X: Any) -> bool:
+        return sparse.issparse(self.X) and super()._walks(X)
+
+    def _score_blocks(
+        self, X: Any, max_bytes: int, n_threads: int
+    ) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
+        return super()._score_blocks(X, max(max_bytes, _SCORE_BYTES), n_threads)
+
+
+def _mapped(file: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    file.flush()
+    if file.tell() == 0:  # nothing cannot be mapped
+        return np.empty(0, dtype=dtype)
+    return np.asarray(np.memmap(file, dtype=dtype, mode="r"))
 
 
 def _tiny() -> DualWeights:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from taxolearn.errors import DataError
+from taxolearn.errors import DataError, ModelError
+from taxolearn.models.path_weights import LARGE, PathWeights
 from taxolearn.models.products import row_product
-from taxolearn.models.scoring import FLOATS, ClassWeights
+from taxolearn.models.scoring import FLOATS
+from taxolearn.models.walking import bad_index
 from taxolearn.models.weights import read_only
 
 
 @dataclass(frozen=True, eq=False)
-class NodeWeights(ClassWeights):
+class NodeWeights(PathWeights):
     """One vector a node: class k scores sum over n in path(k) of nodes_n . x, plus intercept[k].
 
     `nodes` is a C-contiguous array FEATURES x nodes, or a `scipy.sparse.csr_array` NODES x features, float32 or
@@ -110,7 +113,7 @@ class NodeWeights(ClassWeights):
         array([[2., 2., 2.]])
         """
         if self.is_sparse:
-            return sparse.csr_array(self.paths @ self.nodes)
+            return sparse.csr_array(self.paths @ self._in_range)
         return np.ascontiguousarray(self.paths @ self.nodes.T)
 
     def entries(self, number: int, columns: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -122,14 +125,49 @@ class NodeWeights(ClassWeights):
         path = self.paths.indices[self.paths.indptr[number] : self.paths.indptr[number + 1]]
         columns = np.asarray(columns)
         if self.is_sparse:
-            row = np.asarray(self.nodes[path].sum(axis=0, dtype=np.float64)).ravel()
+            row = np.zeros(self.n_features)
+            for node in path:
+                entries = slice(self.nodes.indptr[node], self.nodes.indptr[node + 1])
+                try:
+                    np.add.at(row, self.nodes.indices[entries], self.nodes.data[entries])
+                except IndexError:
+                    raise bad_index(int(node)) from None
             found: np.ndarray[Any, Any] = row[columns]
         else:
             found = self.nodes[columns[:, None], path].sum(axis=1, dtype=np.float64)
         return found
 
+    def vector_sizes(self) -> np.ndarray[Any, Any]:
+        """For each node, how many entries its vector has.
+
+        >>> NodeWeights(np.zeros((5, 2)), sparse.csr_array(np.eye(2)), np.zeros(2)).vector_sizes()
+        array([5, 5])
+        """
+        return np.diff(self.nodes.indptr) if self.is_sparse else np.full(self.n_nodes, self.n_features)
+
+    def vectors_of(self, nodes: np.ndarray[Any, Any]) -> tuple[sparse.csr_array, np.ndarray[Any, Any]]:
+        """A csr_array in which the vectors of these nodes stand, and in which of its rows; sparse ones are not copied.
+
+        >>> weights = NodeWeights(np.eye(2), sparse.csr_array(np.eye(2)), np.zeros(2))
+        >>> weights.vectors_of(np.array([1]))[0].toarray()
+        array([[0., 1.]])
+        """
+        if self.is_sparse:
+            if not self.nodes.has_sorted_indices:
+                self.nodes.sort_indices()
+            return self.nodes, nodes
+        return sparse.csr_array(np.ascontiguousarray(self.nodes[:, nodes].T)), np.arange(len(nodes))
+
+    @cached_property
+    def _in_range(self) -> sparse.csr_array:
+        """The sparse vectors for SciPy, which trusts indices; those of a large mapped file may be unread."""
+        indices = self.nodes.indices
+        if indices.size >= LARGE and (indices.min() < 0 or indices.max() >= self.n_features):
+            raise ModelError("a stored node vector has an index out of range; the model is damaged")
+        return self.nodes
+
     def _product(self, X: Any) -> Callable[[Any], np.ndarray[Any, Any]]:
         if self.is_sparse:
-            product = row_product(self.nodes, X)
+            product = row_product(self._in_range, X)
             return lambda block: (self.paths @ product(block).T).T
         return lambda block: (self.paths @ (block @ self.nodes).T).T

@@ -11,6 +11,7 @@ from taxolearn.errors import ModelError, TaxolearnError
 from taxolearn.models.dual_weights import DualWeights
 from taxolearn.models.names import decode_names, encode_names
 from taxolearn.models.node_weights import NodeWeights
+from taxolearn.models.path_weights import LARGE
 from taxolearn.models.scoring import ClassWeights
 from taxolearn.models.weights import LinearWeights
 from taxolearn.structure import Taxonomy
@@ -69,6 +70,7 @@ def pack_weights(weights: ClassWeights, prefix: str = "weights") -> tuple[dict[s
         header["n_nodes"] = weights.n_nodes
         paths = _canonical(weights.paths)
         arrays |= {f"{prefix}/paths/{part}": getattr(paths, part) for part in ("indices", "indptr")}
+        arrays[f"{prefix}/squares"] = weights.squares
         storage, values = "nodes-", weights.nodes
     else:
         storage, values = "", weights.coef
@@ -82,8 +84,13 @@ def pack_weights(weights: ClassWeights, prefix: str = "weights") -> tuple[dict[s
     return {"storage": storage + ("csr" if weights.is_sparse else "dense"), **header}, arrays
 
 
-def unpack_weights(header: Any, arrays: Arrays, prefix: str = "weights") -> ClassWeights:
+def unpack_weights(
+    header: Any, arrays: Arrays, prefix: str = "weights", *, full: bool = True
+) -> ClassWeights:
     """Undo `pack_weights` without a copy; sizes, index ranges and finiteness are checked.
+
+    Without `full` the entries of dense weights and of large sparse node vectors are not looked at, so that a mapped
+    file is not read through; `NodeWeights` checks the ranges of such vectors when it uses them.
 
     >>> weights = unpack_weights(*pack_weights(LinearWeights(np.eye(2), np.zeros(2)).sparsified(0.5)))
     >>> weights.coef.toarray().tolist()
@@ -98,7 +105,8 @@ def unpack_weights(header: Any, arrays: Arrays, prefix: str = "weights") -> Clas
     if storage not in ("dense", "csr", "nodes-dense", "nodes-csr"):
         raise ModelError(f"stored {prefix}: the storage {storage[:40]!r} is unknown")
     if not storage.startswith("nodes-"):
-        return LinearWeights(_matrix(storage, arrays, prefix, (n_classes, n_features)), intercept)
+        read = full or storage == "csr"  # SciPy trusts indices, so that these must be right
+        return LinearWeights(_matrix(storage, arrays, prefix, (n_classes, n_features), read), intercept)
     n_nodes = _entry(header, "n_nodes", int, prefix)
     if n_nodes < 0:
         raise ModelError(f"stored {prefix}: the number of nodes does not fit")
@@ -106,7 +114,16 @@ def unpack_weights(header: Any, arrays: Arrays, prefix: str = "weights") -> Clas
     paths = sparse.csr_array((np.ones(indices.size), indices, indptr), shape=(n_classes, n_nodes))
     dense = storage == "nodes-dense"
     shape = (n_features, n_nodes) if dense else (n_nodes, n_features)
-    return NodeWeights(_matrix(storage.removeprefix("nodes-"), arrays, prefix, shape), paths, intercept)
+    read = full or (not dense and arrays.get(f"{prefix}/data", intercept).size < LARGE)
+    matrix = _matrix(storage.removeprefix("nodes-"), arrays, prefix, shape, read)
+    weights = NodeWeights(matrix, paths, intercept)
+    if f"{prefix}/squares" in arrays:
+        squares = _array(arrays, f"{prefix}/squares", (np.float64,), 1)
+        _check_finite(squares, prefix)
+        if squares.size != n_nodes or (squares < 0).any():
+            raise ModelError(f"stored {prefix}: there are no {n_nodes:,} squared norms of nodes")
+        vars(weights)["squares"] = squares  # found without reading the vectors
+    return weights
 
 
 def _canonical(matrix: sparse.csr_array) -> sparse.csr_array:
@@ -116,28 +133,40 @@ def _canonical(matrix: sparse.csr_array) -> sparse.csr_array:
     return matrix
 
 
-def _matrix(storage: str, arrays: Arrays, prefix: str, shape: tuple[int, int]) -> Any:
+def _matrix(storage: str, arrays: Arrays, prefix: str, shape: tuple[int, int], read: bool) -> Any:
+    """The stored matrix; `read` looks at every entry."""
     if storage == "dense":
         values = _array(arrays, f"{prefix}/coef", (np.float32, np.float64), 2)
         if values.shape != shape:
             raise ModelError(f"stored {prefix}: the shape is {values.shape}, not {shape}")
-        _check_finite(values, prefix)
+        if read:
+            _check_finite(values, prefix)
         return values
     data = _array(arrays, f"{prefix}/data", (np.float32, np.float64), 1)
-    indices, indptr = _pattern(arrays, prefix, shape)
+    indices, indptr = _pattern(arrays, prefix, shape, read)
     if data.size != indices.size:
         raise ModelError(f"stored {prefix}: there are {indices.size:,} indices for {data.size:,} values")
-    _check_finite(data, prefix)
-    return sparse.csr_array((data, indices, indptr), shape=shape)
+    if read:
+        _check_finite(data, prefix)
+    if indices.dtype == np.int32 and data.size < 2**31:
+        indptr = indptr.astype(
+            np.int32, copy=False
+        )  # of two types SciPy takes the larger for both, and copies
+    matrix = sparse.csr_array((data, indices, indptr), shape=shape)
+    matrix.has_sorted_indices = matrix.has_canonical_format = (
+        True  # as was checked, or else SciPy would read them all
+    )
+    return matrix
 
 
-def _pattern(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> tuple[Any, Any]:
+def _pattern(arrays: Arrays, prefix: str, shape: tuple[int, int], read: bool = True) -> tuple[Any, Any]:
     """Columns and row pointers of a CSR; these checks keep SciPy's compiled loops inside their memory."""
     indices = _array(arrays, f"{prefix}/indices", (np.int32, np.int64), 1)
     indptr = _array(arrays, f"{prefix}/indptr", (np.int32, np.int64), 1)
     _check_indptr(indptr, shape[0], indices.size, prefix)
-    _check_range(indices, shape[1], prefix)
-    _check_sorted(indices, indptr, prefix)
+    if read:
+        _check_range(indices, shape[1], prefix)
+        _check_sorted(indices, indptr, prefix)
     return indices, indptr
 
 

@@ -12,6 +12,7 @@ from taxolearn.errors import DataError
 
 _BLOCK_BYTES = 64 * 2**20
 FLOATS = (np.float32, np.float64)
+Best = tuple[np.ndarray[Any, np.dtype[np.int32]], np.ndarray[Any, Any]]
 
 
 class ClassWeights:
@@ -79,8 +80,10 @@ class ClassWeights:
         """The function that maps a block of rows of X to their scores without the intercept."""
         raise NotImplementedError
 
-    def scores(self, X: Any, rows: Any = None) -> np.ndarray[Any, Any]:
+    def scores(self, X: Any, rows: Any = None, *, n_threads: int = 1) -> np.ndarray[Any, Any]:
         """Return the dense scores of all rows of X, or of those picked by a slice or an index array.
+
+        Threads help large sparse node vectors only.
 
         >>> from taxolearn.models import LinearWeights
         >>> LinearWeights(np.eye(2), np.zeros(2)).scores(np.array([[1.0, 2.0], [3.0, 4.0]]), rows=[1])
@@ -89,10 +92,10 @@ class ClassWeights:
         X = self._checked(X)
         if rows is not None:
             X = X[rows]
-        return self._finished(self._product(X), X)
+        return self._scorer(X, n_threads)(X)
 
     def score_blocks(
-        self, X: Any, *, max_bytes: int = _BLOCK_BYTES
+        self, X: Any, *, max_bytes: int = _BLOCK_BYTES, n_threads: int = 1
     ) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
         """Yield (slice of rows, dense scores of these rows), in blocks of at most `max_bytes`, or one row.
 
@@ -101,10 +104,13 @@ class ClassWeights:
         >>> [(rows, block.shape) for rows, block in weights.score_blocks(np.zeros((3, 2)), max_bytes=32)]
         [(slice(0, 2, None), (2, 2)), (slice(2, 3, None), (1, 2))]
         """
-        return self._score_blocks(self._checked(X), max_bytes)
+        return self._score_blocks(self._checked(X), max_bytes, n_threads)
 
-    def top_k(self, X: Any, k: int) -> tuple[np.ndarray[Any, np.dtype[np.int32]], np.ndarray[Any, Any]]:
+    def top_k(self, X: Any, k: int, *, beam: int | None = None, n_threads: int = 1) -> Best:
         """Return the k best classes of each row, best first, and their scores; equals go to the smaller id.
+
+        With `beam` only the classes below the `beam` best nodes of each level are looked at, which needs weights
+        at the nodes of a taxonomy (`NodeWeights`, `DualWeights`).
 
         >>> from taxolearn.models import LinearWeights
         >>> ids, scores = LinearWeights(np.eye(3), np.zeros(3)).top_k(np.array([[1.0, 5.0, 1.0]]), 2)
@@ -114,19 +120,39 @@ class ClassWeights:
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= self.n_classes:
             raise DataError(f"k must be between 1 and the number of classes, {self.n_classes}, not {k}")
         X = self._checked(X)
+        if beam is not None:
+            if isinstance(beam, bool) or not isinstance(beam, (int, np.integer)) or beam < 1:
+                raise DataError(f"beam must be a whole number from 1 on, or None, not {beam!r}")
+            return self._beam_top_k(X, int(k), int(beam), n_threads)
+        return self._top_k(X, int(k), n_threads)
+
+    def _top_k(self, X: Any, k: int, n_threads: int) -> Best:
         ids = np.empty((X.shape[0], k), dtype=np.int32)
         best = np.empty((X.shape[0], k), dtype=self.dtype)
-        for rows, block in self._score_blocks(X, _BLOCK_BYTES):
+        for rows, block in self._score_blocks(X, _BLOCK_BYTES, n_threads):
             ids[rows] = _best_columns(block, k)
             best[rows] = np.take_along_axis(block, ids[rows], axis=1)
         return ids, best
 
-    def _score_blocks(self, X: Any, max_bytes: int) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
-        product = self._product(X)
+    def _beam_top_k(self, X: Any, k: int, beam: int, n_threads: int) -> Best:
+        raise DataError(
+            "beam search needs weights at the nodes of a taxonomy, and this model has one vector a class; "
+            "leave beam out"
+        )
+
+    def _score_blocks(
+        self, X: Any, max_bytes: int, n_threads: int
+    ) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
+        scorer = self._scorer(X, n_threads)
         step = max(1, max_bytes // max(1, self.n_classes * self.dtype.itemsize))
         for first in range(0, X.shape[0], step):
             rows = slice(first, min(first + step, X.shape[0]))
-            yield rows, self._finished(product, X[rows])
+            yield rows, scorer(X[rows])
+
+    def _scorer(self, X: Any, n_threads: int) -> Callable[[Any], np.ndarray[Any, Any]]:
+        """The function that maps a block of rows of X to their scores."""
+        product = self._product(X)
+        return lambda block: self._finished(product, block)
 
     def _finished(self, product: Any, block: Any) -> np.ndarray[Any, Any]:
         # The weights set the precision: casting rows is cheap, casting all the weights is not.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Literal, get_args
 
 import numpy as np
@@ -127,10 +128,16 @@ def _check(
             raise DataError(
                 f"{name}={value!r} is not known here; choose one of {', '.join(map(repr, known))}"
             )
-    if not (math.isfinite(rho) and rho > 1):
+    if not (_is_number(rho) and rho > 1):
         raise DataError(f"rho={rho!r} is out of range; give a finite number above 1, or use rule='maxmin'")
-    if T is not None and not (math.isfinite(T) and T >= 1):
+    if T is not None and not (_is_number(T) and T >= 1):
         raise DataError(f"T={T!r} is out of range; give a finite number from 1 on, or None for sums of one")
+    if not isinstance(directional, bool | np.bool_):
+        raise DataError(f"directional={directional!r} is not allowed; give True or False")
     if rule != "rho" and (directional or T is not None):
         extra = "directional=True" if directional else f"T={T:g}"
         raise DataError(f"{extra} belongs to rule='rho' and has no part in rule={rule!r}; leave it out")
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)

@@ -79,7 +79,7 @@ def solve_shared(
 
 
 class _Alternation:
-    """Both turns and what they found: the best u with its a, and the dual with the best lower bound."""
+    """Both turns and what they found: what the best u is made of, its a, and the dual with the best lower bound."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class _Alternation:
         on_epoch: Callable[[Progress], None] | None,
     ) -> Solution:
         began = time.monotonic()
-        best: Solution | None = None
+        made_of: tuple[Array, Any, float] | None = None  # the best u: a, dual and gap of its turn
         best_scale, best_dual, vertex = self.scale, start, self.scale
         dual, epochs, primal, lower = start, 0, np.inf, -np.inf
         gap, share, stretch, mix, slow = 1.0, _SHARE, 1.0, _MIX, 0
@@ -125,10 +125,11 @@ class _Alternation:
             bound = last.dual + 0.5 * penalty - 0.5 * largest
             if bound > lower:
                 lower, best_dual = bound, dual
-            slow = 0 if best is None or primal - value > _ENOUGH * (primal - lower) else slow + 1
-            gained = value < primal
-            if gained or best is None:
-                primal, best, best_scale, vertex = value, solution, fresh, corner
+            slow = 0 if made_of is None or primal - value > _ENOUGH * (primal - lower) else slow + 1
+            gained = made_of is None or value < primal
+            if gained:
+                primal, best_scale, vertex = value, fresh, corner
+                made_of = self.scale, dual, inner
             self.history.append(Progress(time.monotonic() - began, epochs, primal, lower))
             gap = self.history[-1].gap
             if on_epoch is not None:
@@ -138,10 +139,21 @@ class _Alternation:
             if gap <= tol or late or stopped or epochs >= max_iter:
                 status = Status.TIME_LIMIT if late else Status.ITERATION_LIMIT
                 status = Status.CONVERGED if gap <= tol else solution.status if stopped else status
-                details = {**best.details, "scale": best_scale}
+                if not gained:
+                    assert made_of is not None
+                    del solution
+                    self.scale = made_of[0]
+                    solution = self._vectors(made_of[1], made_of[2], 0, None)  # made anew, not solved
+                details = {**solution.details, "scale": best_scale}
                 return replace(
-                    best, dual=best_dual, status=status, n_iter=epochs, history=self.history, details=details
+                    solution,
+                    dual=best_dual,
+                    status=status,
+                    n_iter=epochs,
+                    history=self.history,
+                    details=details,
                 )
+            del solution  # duals are kept, weights are not: there is room for them once
             if slow >= _PATIENCE:
                 # A weight so small that it takes ages to rise: towards the corner the objective falls for certain
                 # (Frank and Wolfe), if the step is short enough.

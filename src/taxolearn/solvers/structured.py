@@ -160,7 +160,7 @@ class StructuredRun:
         if exact is None or self.history[-1] is not exact:
             self.engine.stop[0], self.engine.deadline = 0, None  # one more pass tells what was reached
             self._mend()
-            exact = self._certified(epochs, on_epoch)
+            exact = self.certified(epochs, on_epoch)
         return self.solution(exact, epochs)
 
     def _passes(
@@ -185,7 +185,7 @@ class StructuredRun:
             self._mend()
             # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall
             if gap * (min(1.0, 0.9 * gap / last) if epochs > 1 else 1.0) <= self.tol:
-                exact = self._certified(epochs, on_epoch)
+                exact = self.certified(epochs, on_epoch)
                 if self.engine.stop[0]:
                     return epochs, None  # of part of the rows, too
                 if exact.gap <= self.tol:
@@ -235,7 +235,7 @@ class StructuredRun:
         reports = self.work(piece_of, self._pieces(self.rng.permutation(rows)))
         return np.sum(reports, axis=0) if reports else np.zeros(2)
 
-    def _certified(self, epochs: int, on_epoch: Callable[[Progress], None] | None) -> Progress:
+    def certified(self, epochs: int, on_epoch: Callable[[Progress], None] | None) -> Progress:
         """Primal and dual of the weights as they stand, by pricing all rows in double precision."""
         self.slots = self.kernels.repack(self.slots, self.kernels.VIOLATORS)
 

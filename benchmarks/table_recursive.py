@@ -1,0 +1,167 @@
+"""Recursive regularization beside flat and top-down classifiers on five real sets, with paired tests.
+
+    python benchmarks/table_recursive.py FOLDER_OF_DATA [clef trec_question 20news_bydate lshtc1_dryrun wordnet_nouns]
+
+For every method C is chosen on a fifth of the training rows, by accuracy, of equal ones the smallest, and the choice
+is fitted on all of them. "HR" are the four losses with the paper's a_n = 1; "tuned" chooses the scale of the inner
+nodes (a number, or the rules of `node_weights`) together with C. Every line has micro- and macro-F1, tree loss, the
+certified gap and, against flat LIBLINEAR, the difference in accuracy with the p of an exact McNemar test.
+
+On CLEF, HR-SVM with the squared hinge must have a micro-F1 within 80.0 +- 1.3 (published 80.02); exits with 1 if not.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from _data import find, load, single
+from scipy.stats import binomtest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.svm import LinearSVC
+
+from taxolearn import RecursiveLogistic, RecursiveSVM, Taxonomy
+from taxolearn.datasets import read_edges, read_jsonl
+from taxolearn.metrics import macro_f1, micro_f1, tree_loss
+
+SETS = ("clef", "trec_question", "20news_bydate", "lshtc1_dryrun", "wordnet_nouns")
+HOLDOUT = 0.2
+WORDNET_ROWS = 10_000  # of 65,416: enough for the question, and each fit stays within a minute
+C_VALUES = (0.1, 1.0, 10.0, 100.0)
+SCALES: tuple[Any, ...] = (0.01, 0.1, 0.3, "maxmin")
+CENTRE, SLACK = 80.0, 1.3
+
+
+class TopDown:
+    """LinearSVC at every inner node of a tree, asked from the root to a leaf."""
+
+    def __init__(self, taxonomy: Taxonomy, C: float) -> None:
+        self.taxonomy, self.C = taxonomy, C
+
+    def fit(self, X: Any, y: Any) -> TopDown:
+        tree = self.taxonomy
+        self.at: dict[int, Any] = {}
+        rows: dict[int, list[int]] = {}
+        step: dict[int, list[int]] = {}
+        for i, node in enumerate(tree.ids_of(y).tolist()):
+            while node > 0:
+                above = int(tree.parent[node])
+                rows.setdefault(above, []).append(i)
+                step.setdefault(above, []).append(node)
+                node = above
+        for node, mine in rows.items():
+            choices = np.array(step[node])
+            if len(set(step[node])) == 1:
+                self.at[node] = int(choices[0])
+            else:
+                self.at[node] = LinearSVC(C=self.C, random_state=0).fit(X[mine], choices)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        where = np.zeros(X.shape[0], dtype=np.int64)
+        moving = True
+        while moving:
+            moving = False
+            for node in np.unique(where):
+                here = self.at.get(int(node))
+                if here is None:
+                    continue
+                mine = where == node
+                where[mine] = here if isinstance(here, int) else here.predict(X[mine])
+                moving = True
+        return np.array([self.taxonomy.name_of(node) for node in where])
+
+
+def data_of(folder: str, name: str) -> tuple[Any, Any, Any, Any, Taxonomy]:
+    if name != "wordnet_nouns":
+        return load(folder, name)
+    place = find(folder, name)
+    parts = [read_jsonl(place / f"{part}.jsonl") for part in ("train", "test")]
+    chosen = np.random.default_rng(0).permutation(len(parts[0].texts))[:WORDNET_ROWS]
+    y = single(parts[0].y)[chosen]
+    seen = set(y.tolist())
+    y_test = single(parts[1].y)
+    known = np.flatnonzero([name in seen for name in y_test])[:5_000]
+    vectorizer = TfidfVectorizer(sublinear_tf=True)
+    X = vectorizer.fit_transform([parts[0].texts[i] for i in chosen])
+    X_test = vectorizer.transform([parts[1].texts[i] for i in known])
+    return X, y, X_test, y_test[known], read_edges(place / "hierarchy.edges")
+
+
+def candidates(taxonomy: Taxonomy) -> dict[str, list[Any]]:
+    """Per line of the table the estimators to choose among."""
+    common: dict[str, Any] = {"tol": 1e-2, "n_jobs": 1, "random_state": 0}
+    lines: dict[str, list[Any]] = {
+        "flat LIBLINEAR": [LinearSVC(C=C, random_state=0) for C in C_VALUES],
+    }
+    if taxonomy.is_tree:
+        lines["top-down LIBLINEAR"] = [TopDown(taxonomy, C) for C in C_VALUES]
+    lines["HR squared hinge"] = [RecursiveSVM(taxonomy, C=C, **common) for C in C_VALUES]
+    lines["HR hinge"] = [RecursiveSVM(taxonomy, C=C, loss="hinge", **common) for C in C_VALUES]
+    lines["HR logistic"] = [RecursiveLogistic(taxonomy, C=C, **common) for C in C_VALUES]
+    lines["HR softmax"] = [RecursiveLogistic(taxonomy, C=C, loss="softmax", **common) for C in C_VALUES]
+    lines["HR squared hinge, tuned"] = lines["HR squared hinge"] + [
+        RecursiveSVM(taxonomy, C=C, weights=scale, **common) for scale in SCALES for C in C_VALUES
+    ]
+    return lines
+
+
+def describe(model: Any) -> str:
+    weights = getattr(model, "weights", None)
+    return f"C={model.C:g}" + ("" if weights is None else f" weights={weights}")
+
+
+def measure(folder: str, name: str) -> float:
+    """Print the table of one set; returns the micro-F1 of HR-SVM with the squared hinge."""
+    X, y, X_test, y_test, taxonomy = data_of(folder, name)
+    held = np.random.default_rng(0).random(len(y)) < HOLDOUT
+    print(
+        f"\n{name}: {len(y)} rows, {len(y_test)} to test, {len(set(y))} classes, {X.shape[1]} features\n"
+        f"{'method':24} {'micro':>6} {'macro':>6} {'tree loss':>9} {'gap':>8} {'to flat':>8} {'McNemar':>8}  choice",
+        flush=True,
+    )
+    flat = None
+    reached = np.nan
+    for title, models in candidates(taxonomy).items():
+        began = time.process_time()
+        held_out = [np.mean(model.fit(X[~held], y[~held]).predict(X[held]) == y[held]) for model in models]
+        model = models[int(np.argmax(held_out))].fit(X, y)
+        predicted = np.asarray(model.predict(X_test))
+        right = predicted == y_test
+        flat = right if flat is None else flat
+        better, worse = int(np.sum(right & ~flat)), int(np.sum(flat & ~right))
+        p = binomtest(better, better + worse).pvalue if better + worse else 1.0
+        micro = 100 * micro_f1(y_test, predicted, taxonomy)
+        difference = 100 * (right.mean() - flat.mean())
+        gap = f"{model.certificate_.gap:.1e}" if hasattr(model, "certificate_") else "-"
+        print(
+            f"{title:24} {micro:6.2f} {100 * macro_f1(y_test, predicted, taxonomy):6.2f} "
+            f"{tree_loss(y_test, predicted, taxonomy):9.3f} {gap:>8} {difference:+8.2f} {p:8.3f}"
+            f"  {describe(model)}  ({time.process_time() - began:.0f} s CPU)",
+            flush=True,
+        )
+        if title == "HR squared hinge":
+            reached = micro
+    return float(reached)
+
+
+def main() -> int:
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    warnings.simplefilter("ignore")  # fits cut short say so; their gaps are printed
+    reached = {name: measure(sys.argv[1], name) for name in sys.argv[2:] or SETS}
+    if "clef" not in reached:
+        return 0
+    good = abs(reached["clef"] - CENTRE) <= SLACK
+    print(
+        f"\nCLEF, HR-SVM with the squared hinge: micro-F1 {reached['clef']:.2f} "
+        f"(bar {CENTRE} +- {SLACK}, published 80.02)"
+    )
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
