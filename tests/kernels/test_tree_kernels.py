@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from taxolearn import Taxonomy
-from taxolearn.kernels import tree_descent, tree_pricing, tree_probing
+from taxolearn.kernels import tree_descent, tree_pricing
 from taxolearn.kernels.rows import SparseRows
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.regularizers import path_sum
@@ -238,48 +238,6 @@ def test_pricing_ahead_finds_rows_that_are_about_to_have_a_loss():
         assert set(fresh[begin[k] : finish[k]].tolist()) == set(worst[:2])
         found += sum(scores[k, i] <= -1.0 for i in worst[:2])
     assert found > 0  # rows without a loss now are among them
-
-
-@pytest.mark.parametrize(("share", "most", "stop"), [(0.0, 12, 0), (0.3, 12, 0), (0.0, 1, 0), (0.0, 12, 1)])
-def test_probing_finds_the_worst_rows_of_a_sample(share, most, stop):
-    made = Made()
-    biases = np.linspace(-0.9, 0.3, 5)
-    sample = np.array([0, 3, 4, 7, 8, 9, 11])
-    fresh = np.empty(60, dtype=np.int32)
-    begin, finish = np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64)
-    w = np.zeros(WIDTH)
-    for top in made.forest.tops:
-        start = made.forest.first[top]
-        tree_probing.probe_tree(
-            made.loss,
-            made.rows,
-            made.tree,
-            made.active,
-            made.costs,
-            int(top),
-            sample,
-            2.0,
-            biases,
-            share,
-            np.full(5, most),
-            w,
-            fresh[12 * start :],
-            begin,
-            finish,
-            np.array([stop], dtype=np.int32),
-        )
-        assert not w.any()
-        begin[start : made.forest.last[top]] += 12 * start
-        finish[start : made.forest.last[top]] += 12 * start
-    losses = made.costs.row_weight * made.loss.value(-(made.W @ made.X.T + 2.0 * biases[:, None]))
-    for k in range(5):
-        missing = np.setdiff1d(sample, made.active.rows[6 * k : 6 * k + 6])
-        order = missing[np.argsort(-losses[k, missing])]
-        order = order[losses[k, order] > 0]
-        tail = np.cumsum(losses[k, order][::-1])[::-1]  # left out if the rows from here on are
-        needed = int(np.sum(tail > share * losses[k, order].sum())) if len(order) else 0
-        expected = order[: 0 if stop else min(most, needed)]
-        assert set(fresh[begin[k] : finish[k]].tolist()) == set(expected.tolist())
 
 
 def test_regrowing_keeps_drops_and_appends():

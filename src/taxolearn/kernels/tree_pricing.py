@@ -110,7 +110,7 @@ def _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior,
 
 
 @kernel
-def choose_largest(values, candidates, size, allowed, most):
+def _choose(values, candidates, size, allowed, most):
     """Mark with a negative number the candidates not to take; returns the sum of their values.
 
     Takes the largest: as few as leave at most `allowed` untaken, and never more than `most`. The bar is found by
@@ -175,7 +175,7 @@ def _select(
                 size += 1
             else:
                 ignored += value
-    report[cls, LEFT_OUT] = ignored + choose_largest(values, candidates, size, 0.9 * allowed, most)
+    report[cls, LEFT_OUT] = ignored + _choose(values, candidates, size, 0.9 * allowed, most)
     for k in range(size):
         if candidates[k] >= 0:
             out[at] = candidates[k]

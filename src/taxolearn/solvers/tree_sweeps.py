@@ -23,14 +23,8 @@ _EPOCHS = 3  # over a class's rows at a visit
 _SWEEPS = (3, 10)  # over the tree between two pricings, where pricing is cheap and where it is dear
 _GROWTH = 8.0  # times as many rows at most that a class works on after a pricing
 _KEEP_PASSES = 2  # in which rows that turned out useless stay: weights still move much
-_PROBES = 2  # looks at a sample of the rows before the first pricing, at most
-_PROBED = 16  # of so many rows one is looked at
-_LEFT = 0.1  # of a class's losses on that sample may stay out
-_DEAR = 3.0  # sweeps that a pricing must cost to make probing worth while
-_AHEAD = (
-    0.05,
-    0.15,
-)  # rows so near to having a loss are worked on too, where pricing is cheap and where dear
+# rows this near to having a loss are worked on too, where pricing is cheap and where it is dear
+_AHEAD = (0.05, 0.15)
 _SHARE = 0.3  # of the tolerated gap may come from rows that a class does not work on
 _GOAL = 0.1  # of the tolerated gap is left to a class at a visit
 _BLOCK_CLASSES = 64  # one read of X prices this many
@@ -107,11 +101,11 @@ class _Run:
         seed: int,
         start: sp.csr_array | None,
     ) -> None:
-        from taxolearn.kernels import tree_descent, tree_pricing, tree_probing
+        from taxolearn.kernels import tree_descent, tree_pricing
         from taxolearn.kernels.dual_descent import row_squares
         from taxolearn.kernels.rows import DenseRows, SparseRows
 
-        self.descent, self.pricing, self.probing = tree_descent, tree_pricing, tree_probing
+        self.descent, self.pricing = tree_descent, tree_pricing
         self.problem, self.loss, self.tie, self.tol, self.seed = problem, loss, tie, tol, seed
         self.bias_feature, self.bias_prior = float(bias_feature), float(bias_prior)
         X = problem.X
@@ -153,7 +147,9 @@ class _Run:
     def sweep(self, engine: ThreadEngine) -> Outcome:
         """Coordinate descent over the open trees, each on one thread."""
         tops = self.forest.tops[self.open]
-        sweeps = int(min(max(_SWEEPS[0], 2 + 4 * self._dearness()), _SWEEPS[1]))
+        sweeps = _SWEEPS[0]
+        if self.passes > 0:  # not on the first rows: most of those that matter are still to be found
+            sweeps = int(min(max(sweeps, 2 + 4 * self._dearness()), _SWEEPS[1]))
         work = self.active.indptr[self.forest.last[tops]] - self.active.indptr[self.forest.first[tops]]
 
         def task(top: int) -> float:
@@ -178,47 +174,6 @@ class _Run:
             return gap
 
         return engine.run(task, [int(top) for top in tops[np.argsort(-work)]], lambda *_: None)
-
-    def probe(self, engine: ThreadEngine) -> Outcome:
-        """Grow the active rows by what a sample of the rows shows to be missing."""
-        forest, n = self.forest, len(self.active.positive)
-        rng = np.random.default_rng([self.seed, len(self.active.rows)])
-        size = max(1, self.problem.n_rows // _PROBED)
-        sample = np.sort(rng.choice(self.problem.n_rows, size, replace=False))
-        most = np.minimum(np.maximum(64, np.diff(self.active.indptr)), size)
-        begin, finish = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        parts: list[tuple[int, int, npt.NDArray[np.int32]]] = []
-
-        def task(top: int) -> npt.NDArray[np.int32]:
-            start, stop = forest.first[top], forest.last[top]
-            fresh = np.empty(int(most[start:stop].sum()), dtype=np.int32)
-            self.probing.probe_tree(
-                self.loss,
-                self.rows,
-                self.tree,
-                self.active,
-                self.costs,
-                top,
-                sample,
-                self.bias_feature,
-                self.biases,
-                _LEFT,
-                most,
-                np.zeros(self.problem.n_features),
-                fresh,
-                begin,
-                finish,
-                engine.stop,
-            )
-            return fresh[: finish[stop - 1]].copy()
-
-        def keep_part(top: int, fresh: npt.NDArray[np.int32]) -> None:
-            parts.append((int(forest.first[top]), int(forest.last[top]), fresh))
-
-        outcome = engine.run(task, [int(top) for top in forest.tops], keep_part)
-        if outcome is Outcome.COMPLETED:
-            self._regrow(parts, np.ones(len(self.active.rows), dtype=np.bool_), begin, finish)
-        return outcome
 
     def price(self, engine: ThreadEngine) -> Outcome:
         """Objectives of the open trees over all rows; the active rows grow by what was missing."""
@@ -328,12 +283,6 @@ class _Run:
         status = Status.ITERATION_LIMIT
         while self.passes < max_iter:
             outcome = self.sweep(engine)
-            for _ in range(_PROBES if self.passes == 0 else 0):
-                if outcome is not Outcome.COMPLETED or self._dearness() < _DEAR:
-                    break
-                outcome = self.probe(engine)
-                if outcome is Outcome.COMPLETED:
-                    outcome = self.sweep(engine)
             if outcome is Outcome.COMPLETED:
                 outcome = self.price(engine)
             if outcome is not Outcome.COMPLETED:
