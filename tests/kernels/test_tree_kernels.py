@@ -146,7 +146,7 @@ def test_a_raised_flag_stops_before_the_first_node():
     np.testing.assert_array_equal(made.active.dual, before)
 
 
-def price(made, bias_feature, b0, room, biases, ahead=0.0):
+def price(made, bias_feature, b0, room, biases, ahead=0.0, halt=0):
     """Price all five classes, at most two fresh rows each."""
     report = np.zeros((5, tree_pricing.REPORT_WIDTH))
     keep = np.ones(30, dtype=np.bool_)
@@ -176,6 +176,7 @@ def price(made, bias_feature, b0, room, biases, ahead=0.0):
         begin,
         finish,
         report,
+        np.array([halt], dtype=np.int32),
     )
     return report, keep, fresh, begin, finish
 
@@ -238,6 +239,11 @@ def test_pricing_ahead_finds_rows_that_are_about_to_have_a_loss():
         assert set(fresh[begin[k] : finish[k]].tolist()) == set(worst[:2])
         found += sum(scores[k, i] <= -1.0 for i in worst[:2])
     assert found > 0  # rows without a loss now are among them
+
+
+def test_pricing_ends_at_a_raised_flag():
+    report, *_ = price(Made(), 1.0, 0.0, 2, np.zeros(5), halt=1)
+    assert not report.any()
 
 
 def test_regrowing_keeps_drops_and_appends():

@@ -208,14 +208,15 @@ def price_classes(
     fresh_start,
     fresh_stop,
     report,
+    halt,
 ):
     """Price the classes start .. stop-1, all under node `top` or the tops after it.
 
     Fills `report`; `keep` with False for stored rows of dual and loss zero; fresh[fresh_start[l]:fresh_stop[l]]
     with rows to add to class l, at most most[l] of them, leaving out losses of at most `share` of its objective, all
     scores taken as larger by `ahead`: weights move on, and rows that are about to have a loss are not looked for twice.
-    `biases` are b0 + beta. `w` comes and goes as zeros; wide, columns and scores (the latter two flat) are room
-    to work in.
+    `biases` are b0 + beta. `w` comes and goes as zeros; wide, columns and scores (the latter two flat) are room to
+    work in. Ends early where halt[0] is raised: nothing that it wrote is of use then.
     """
     n = n_rows(rows)
     n_features = w.shape[0]
@@ -233,7 +234,7 @@ def price_classes(
     ready = start  # classes whose vectors stand in the block or in `wide`
     width = min(room, stop - done)
     block = columns[: n_features * width].reshape((n_features, width))
-    while done < stop:
+    while done < stop and halt[0] == 0:
         if tree.last[node] <= start:
             node = tree.end[node]
         else:

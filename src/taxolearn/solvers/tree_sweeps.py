@@ -186,7 +186,7 @@ class _Run:
         parts: list[tuple[int, int, npt.NDArray[np.int32]]] = []
         tasks = self._price_tasks(engine.n_workers)
 
-        def task(span: tuple[int, int, int]) -> npt.NDArray[np.int32]:
+        def task(span: tuple[int, int, int]) -> npt.NDArray[np.int32] | None:
             top, start, stop = span
             scratch = self.scratch.pop() if self.scratch else self._make_scratch()
             fresh = np.empty(int(most[start:stop].sum()), dtype=np.int32)
@@ -211,17 +211,23 @@ class _Run:
                 begin,
                 finish,
                 self.report,
+                engine.stop,
             )
             self.scratch.append(scratch)
-            return fresh[: finish[stop - 1]].copy()
+            return None if engine.stop[0] else fresh[: finish[stop - 1]].copy()
 
-        outcome = engine.run(task, tasks, lambda span, fresh: parts.append((span[1], span[2], fresh)))
+        def keep_part(span: tuple[int, int, int], fresh: npt.NDArray[np.int32] | None) -> None:
+            if fresh is not None:
+                parts.append((span[1], span[2], fresh))
+
+        outcome = engine.run(task, tasks, keep_part)
         for start, stop, _ in parts:
             self.polished[start:stop] = self.report[start:stop, self.pricing.BIAS]
-        if self.passes < _KEEP_PASSES:
-            keep[:] = True
-        self._regrow(parts, keep, begin, finish)
-        self.passes += 1
+        if outcome is Outcome.COMPLETED:
+            if self.passes < _KEEP_PASSES:
+                keep[:] = True
+            self._regrow(parts, keep, begin, finish)
+            self.passes += 1
         return outcome
 
     def _dearness(self) -> float:
