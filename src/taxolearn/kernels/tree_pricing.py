@@ -212,9 +212,9 @@ def price_classes(
 ):
     """Price the classes start .. stop-1, all under node `top` or the tops after it.
 
-    Fills `report`; `keep` with False for stored rows of dual and loss zero; fresh[fresh_start[l]:fresh_stop[l]]
-    with rows to add to class l, at most most[l] of them, leaving out losses of at most `share` of its objective, all
-    scores taken as larger by `ahead`: weights move on, and rows that are about to have a loss are not looked for twice.
+    Fills `report`; `keep` with False for stored rows of dual and loss zero; fresh[fresh_start[l]:fresh_stop[l]] with
+    rows to add to class l, at most most[l] of them, leaving out losses of at most `share` of its objective, with scores
+    taken as larger by `ahead`: weights move on, and rows that are about to have a loss are not looked for twice.
     `biases` are b0 + beta. `w` comes and goes as zeros; wide, columns and scores (the latter two flat) are room to
     work in. Ends early where halt[0] is raised: nothing that it wrote is of use then.
     """

@@ -24,17 +24,16 @@ def make_weights(
     problem: Problem,
     tie: PathSum,
     forest: Forest,
-    rows: Any,
     active: Any,
     dual: sp.csr_array,
     intercept: Array,
 ) -> LinearWeights | NodeWeights | DualWeights:
     """u_n = a_n sum over classes l under n of sum_i d_il y_il x_i, and w_l the sum along the path of class l.
 
-    `rows` and `active` are the rows of X and the duals as the kernels take them, `dual` is classes x rows. A class
-    without rows of its own takes what its ancestors have.
+    `active` are the duals as the kernels take them, `dual` is classes x rows. A class without rows of its own
+    takes what its ancestors have.
     """
-    vectors = _Vectors(problem, forest, rows, active)
+    vectors = _Vectors(problem, forest, active)
     if problem.n_classes * problem.n_features * 8 <= _DENSE_BYTES:
         return LinearWeights(_dense(problem, tie, forest, vectors), intercept)
     if _stored_bytes(problem, tie, forest, active) <= _SPARSE_BYTES:
@@ -48,10 +47,13 @@ def make_weights(
 class _Vectors:
     """Sums of signed rows, by node of the forest and by class."""
 
-    def __init__(self, problem: Problem, forest: Forest, rows: Any, active: Any) -> None:
+    def __init__(self, problem: Problem, forest: Forest, active: Any) -> None:
         from taxolearn.kernels import tree_descent
+        from taxolearn.kernels.rows import DenseRows, SparseRows
 
-        self.kernels, self.forest, self.rows, self.active = tree_descent, forest, rows, active
+        X = problem.X
+        self.rows: Any = SparseRows(X.indptr, X.indices, X.data) if sp.issparse(X) else DenseRows(X)
+        self.kernels, self.forest, self.active = tree_descent, forest, active
         self.tree = forest.arrays()
         # a node's sum without its scale
         self.plain = self.tree._replace(scale=np.ones(len(forest.scale)))
