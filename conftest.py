@@ -8,6 +8,8 @@ import signal
 import tempfile
 from pathlib import Path
 
+from hypothesis import settings
+
 
 def _cache_folder() -> str:
     """A folder for compiled kernels that belongs to exactly these sources.
@@ -29,3 +31,7 @@ if os.environ.get("NUMBA_DISABLE_JIT") != "1":
 # a shell that starts the tests in the background makes them deaf to Ctrl-C, and tests of Ctrl-C would wait for ever
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# `make test` says the same thing twice about the same code; TAXOLEARN_SEARCH=1 draws other examples each time
+settings.register_profile("taxolearn", derandomize=os.environ.get("TAXOLEARN_SEARCH") != "1")
+settings.load_profile("taxolearn")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from taxolearn.engines import Outcome, ThreadEngine, worker_count
+from taxolearn.engines import Outcome, ThreadEngine, interrupts, worker_count
 from taxolearn.errors import DataError
 
 PATIENCE = 60.0  # seconds: only a broken engine waits this long
@@ -190,3 +190,71 @@ def test_worker_counts():
 def test_a_bad_number_of_jobs_is_named(n_jobs):
     with pytest.raises(DataError, match="n_jobs must be a non-zero integer"):
         worker_count(n_jobs)
+
+
+@pytest.mark.usefixtures("real_ctrl_c")
+def test_ctrl_c_while_a_thread_is_being_started_leaves_no_thread_behind(monkeypatch):
+    engine = ThreadEngine(1)
+    before = set(threading.enumerate())
+    start = threading.Thread.start
+
+    def pressed(thread):
+        start(thread)
+        os.kill(os.getpid(), signal.SIGINT)  # as an exception it would leave the pool without this thread
+
+    monkeypatch.setattr(threading.Thread, "start", pressed)
+    ends = []
+    outcome = engine.run(lambda _: ends.append(until_stopped(engine)), ["a", "b"], lambda *_: None)
+    assert outcome is Outcome.INTERRUPTED
+    assert ends == [True]
+    assert set(threading.enumerate()) == before
+
+
+@pytest.mark.usefixtures("real_ctrl_c")
+def test_a_request_outlives_the_steps_between_two_runs():
+    seen = []
+    with interrupts():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert ThreadEngine().run(seen.append, [1, 2], lambda *_: None) is Outcome.INTERRUPTED
+        assert ThreadEngine().run(seen.append, [3], lambda *_: None) is Outcome.COMPLETED  # taken once
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert seen == [1, 3]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("real_ctrl_c")
+def test_a_request_that_nobody_takes_is_not_lost():
+    done = []
+
+    def untaken():
+        with interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("the work after the key")
+
+    with pytest.raises(KeyboardInterrupt):
+        untaken()
+    assert done
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_other_handlers_and_other_threads_are_left_alone():
+    class Mine(BaseException):
+        pass
+
+    def mine(*_):
+        raise Mine
+
+    old = signal.signal(signal.SIGINT, mine)
+    try:
+        with interrupts():
+            assert signal.getsignal(signal.SIGINT) is mine
+            with pytest.raises(Mine):
+                os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, old)
+    results = []
+    worker = threading.Thread(target=lambda: results.append(ThreadEngine().run(len, ["ab"], lambda *_: None)))
+    worker.start()
+    worker.join(PATIENCE)
+    assert results == [Outcome.COMPLETED]

@@ -363,10 +363,6 @@ def test_limits_warn_and_keep_the_weights(method: Any) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
 @every_method
 def test_ctrl_c_keeps_the_weights_so_far(method: Any) -> None:
-    if method is SharedSVM:
-        pytest.skip(
-            "known bug: Ctrl-C in SharedSVM leaves unusable weights in about one of ten fits, or crashes"
-        )
     X, y = blobs(n=3000, spread=5.0)  # passes long enough to be met by the signal
     method(TREE).fit(X[:20], y[:20])  # compiled before the clock runs
     model = method(TREE, C=1e3, tol=1e-13, max_iter=10**8, max_seconds=30.0, random_state=0)

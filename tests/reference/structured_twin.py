@@ -131,6 +131,8 @@ class Twin:
         import cvxpy as cp
 
         live = np.flatnonzero(self.a > 0)
+        if not len(live):  # nothing to choose
+            return self.primal(np.zeros((len(self.a), self.Z.shape[1])))
         V = cp.Variable((len(live), self.Z.shape[1]))  # u_n = sqrt(a_n) v_n
         W = (self.P[:, live] * np.sqrt(self.a[live])) @ V
         slack = cp.Variable(len(self.y), nonneg=True)

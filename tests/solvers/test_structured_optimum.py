@@ -130,6 +130,7 @@ WEIGHTS[:6] = 1.0
 SPECIAL = {
     "flat": {"tie": "flat", "cost": "zero_one"},
     "root without a vector": {"scale": np.array([0.0, *np.ones(TREE.n_nodes - 1)])},
+    "no node has a vector": {"scale": np.zeros(TREE.n_nodes)},
     "leaves only": {"scale": TREE.is_leaf.astype(float), "cost": "normalized"},
     "labels at inner nodes": {"names": [1, 2, "a", 4, 5, "r"]},
     "inner labels, (13), no vector of their own": {

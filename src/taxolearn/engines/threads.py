@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from taxolearn.engines.interrupts import Request, interrupts
 from taxolearn.errors import DataError
 
 Task = TypeVar("Task")
@@ -87,6 +88,21 @@ class ThreadEngine:
         2
         <Outcome.COMPLETED: 'completed'>
         """
+        with interrupts() as request:
+            outer, request.stop = request.stop, self.stop
+            try:
+                outcome = self._run(function, tasks, on_result, request)
+            finally:
+                request.stop = outer
+        return outcome
+
+    def _run(
+        self,
+        function: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        on_result: Callable[[Task, Result], None],
+        request: Request,
+    ) -> Outcome:
         outcome = Outcome.COMPLETED
         # the work runs on threads even with one worker: the calling thread stays free to notice Ctrl-C
         with ThreadPoolExecutor(self.n_workers) as pool:
@@ -105,7 +121,11 @@ class ThreadEngine:
                         outcome = Outcome.TIME_LIMIT
                         self.stop[0] = 1
                         waiting.clear()
-                except KeyboardInterrupt:
+                    if request.taken():
+                        outcome = Outcome.INTERRUPTED
+                        self.stop[0] = 1
+                        waiting.clear()
+                except KeyboardInterrupt:  # of a callback, or where requests are not listened to
                     if outcome is Outcome.INTERRUPTED:
                         raise  # asked twice: leave at once
                     outcome = Outcome.INTERRUPTED

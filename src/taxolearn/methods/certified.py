@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from taxolearn.certificates import Certificate
 from taxolearn.decoders import fit_sigmoids, tune_thresholds
+from taxolearn.engines import interrupts
 from taxolearn.errors import DataError
 from taxolearn.methods.base import TaxonomyClassifier
 from taxolearn.methods.held_out import hold_out
@@ -79,13 +80,14 @@ class CertifiedClassifier(TaxonomyClassifier):
         self._remember_labels(problem, y)
         self.data_ = {"rows": problem.n_rows, "fingerprint": problem.fingerprint()}
         self._prepare(problem)
-        self._fit_on_held_out(problem, seed)
-        solution = self._solve(problem, seed, self.verbose, start)
-        self._keep(problem, solution)
-        self.weights_ = solution.weights
-        self.n_iter_ = solution.n_iter
-        self.history_ = solution.history
-        self.certificate_ = self._certify(problem, solution)
+        with interrupts():  # Ctrl-C stops the solver at its next step, wherever it comes
+            self._fit_on_held_out(problem, seed)
+            solution = self._solve(problem, seed, self.verbose, start)
+            self._keep(problem, solution)
+            self.weights_ = solution.weights
+            self.n_iter_ = solution.n_iter
+            self.history_ = solution.history
+            self.certificate_ = self._certify(problem, solution)
         if not self.certificate_.holds(self.tol):
             warnings.warn(
                 f"{type(self).__name__} stopped by {solution.status.value} at a certified relative gap of "

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from taxolearn.engines import interrupts
 from taxolearn.errors import DataError
 from taxolearn.losses import StructuredHinge
 from taxolearn.problem import Problem
@@ -75,7 +76,8 @@ def solve_shared(
             "zero can never rise; start from strictly positive weights"
         )
     run = _Alternation(problem, loss, tie, C, bias_feature, n_jobs, seed)
-    return run.solve(tol, max_iter, max_seconds, start, on_epoch)
+    with interrupts():  # also between two turns
+        return run.solve(tol, max_iter, max_seconds, start, on_epoch)
 
 
 class _Alternation:

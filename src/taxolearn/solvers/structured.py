@@ -159,7 +159,7 @@ class StructuredRun:
             epochs = self.history[-1].done if self.history else 0
         if exact is None or self.history[-1] is not exact:
             self.engine.stop[0], self.engine.deadline = 0, None  # one more pass tells what was reached
-            self._mend()
+            self.work(self._weights_of, [0])  # those of the start may have been cut short
             exact = self.certified(epochs, on_epoch)
         return self.solution(exact, epochs)
 
