@@ -83,6 +83,11 @@ def liblinear_seconds(X: Any, y: Any, sample: int | None) -> float:
     return (fit(few) - rest) * n_classes / sample
 
 
+def peak_memory() -> float:
+    """Of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def run(folder: str, name: str, bias_prior: float) -> dict[str, Any]:
     """Solve to each gap from a cold start; returns seconds, gaps and the growth of the peak memory."""
     X, y, taxonomy = rows_of(folder, name)
@@ -92,13 +97,14 @@ def run(folder: str, name: str, bias_prior: float) -> dict[str, Any]:
         *_arguments(X[small], y[small], taxonomy, loss), tol=0.5, max_iter=2, n_jobs=2
     )  # compile
     problem, tie = problem_of(X, y, taxonomy)
-    loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    loaded = peak_memory()
     found = {}
     for gap in sorted(CASES[name].limits, reverse=True):
         started = time.process_time()
 
         def tell(progress: Progress, _dual: Any, started: float = started) -> None:
-            line = f"  {name} pass {progress.done}: gap {progress.gap:.4f}, cpu {time.process_time() - started:.1f} s"
+            seconds = time.process_time() - started
+            line = f"  {name} pass {progress.done}: gap {progress.gap:.4f}, cpu {seconds:.1f} s, peak {peak_memory():.0f} MB"
             print(line, file=sys.stderr, flush=True)
 
         solution = solve_tree_sweeps(
@@ -107,7 +113,7 @@ def run(folder: str, name: str, bias_prior: float) -> dict[str, Any]:
         solved = time.process_time() - started
         certificate = certify_path_sum(problem, solution, loss, tie, 1.0, 1.0, bias_prior)
         found[str(gap)] = (solved, time.process_time() - started, certificate.gap)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_memory()
     return {
         "runs": found,
         "growth": peak - loaded,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
 from taxolearn.certificates.base import Certificate
 from taxolearn.losses import MarginLoss
@@ -15,11 +16,12 @@ from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
 from taxolearn.solvers.solution import Solution
 
-_BLOCK_BYTES = 256 * 2**20  # of class weights at a time: one read of X serves them all
+_BLOCK_BYTES = 96 * 2**20  # of class weights at a time: one read of X serves them all
 _TURNED = 8  # vectors put together row by row before they are turned into columns
 _NODE_BYTES = 32 * 2**20  # of node vectors at a time
+_DUALS = 2**20  # looked at together
 _DENSE_NODES = 1500  # shared nodes up to which the penalty of class weights is found by dense algebra
-_KEPT_BYTES = 128 * 2**20  # of vectors of shared nodes that the next classes ask for again
+_KEPT_BYTES = 64 * 2**20  # of vectors of shared nodes that the next classes ask for again
 
 Array = npt.NDArray[np.float64]
 
@@ -59,40 +61,33 @@ def certify_path_sum(
     >>> certify_path_sum(problem, nothing, SquaredHinge(), tie, 1.0, 1.0)
     Certificate(primal=9, dual=0, gap=1.0e+00, converged)
     """
-    import threadpoolctl
-
     # the products here are thin: threads of BLAS would spend more time on waiting than on them
-    with threadpoolctl.threadpool_limits(1, user_api="blas"):
-        return _certificate(problem, solution, loss, tie, C, bias_feature, bias_prior)
+    with threadpool_limits(1, user_api="blas"):
+        X = _in_double(problem.X)
+        weights = solution.weights
+        intercept = np.asarray(weights.intercept, dtype=np.float64)
+        bias = intercept / bias_feature if bias_feature else np.full_like(intercept, bias_prior)
+        counted = (problem.targets.T @ (problem.row_weight > 0).astype(np.float64)) > 0
+        vectors: _ClassVectors | _NodeVectors
+        vectors = _NodeVectors(weights, tie) if _by_node(weights) else _ClassVectors(weights, tie)
+        losses = _losses(problem, X, vectors, intercept, loss, np.flatnonzero(counted))
+        penalty = vectors.penalty()
+        primal = penalty + 0.5 * float(np.sum((bias[counted] - bias_prior) ** 2)) + C * losses
+        signed, conjugates = _signed_dual(problem, sp.csr_array(solution.dual), counted, loss, C)
+        beta = bias_feature * np.asarray(signed.sum(axis=1)).ravel()
+        dual = -0.5 * float(beta @ beta) - bias_prior * float(beta.sum()) - conjugates
+        if _are_of(weights, signed):  # u_n = a_n z_n, hence a_n ||z_n||^2 = ||u_n||^2 / a_n
+            dual -= penalty
+        else:
+            dual -= 0.5 * _quadratic(X, signed, tie)
+        return Certificate(np.array([primal]), np.array([dual]), solution.status)
 
 
-def _certificate(
-    problem: Problem,
-    solution: Solution,
-    loss: MarginLoss,
-    tie: PathSum,
-    C: float,
-    bias_feature: float,
-    bias_prior: float,
-) -> Certificate:
-    X = problem.X if not sp.issparse(problem.X) else problem.X.astype(np.float64, copy=False)
-    weights = solution.weights
-    intercept = np.asarray(weights.intercept, dtype=np.float64)
-    bias = intercept / bias_feature if bias_feature else np.full_like(intercept, bias_prior)
-    counted = (problem.targets.T @ (problem.row_weight > 0).astype(np.float64)) > 0
-    vectors: _ClassVectors | _NodeVectors
-    vectors = _NodeVectors(weights, tie) if _by_node(weights) else _ClassVectors(weights, tie)
-    losses = _losses(problem, X, vectors, intercept, loss, np.flatnonzero(counted))
-    penalty = vectors.penalty()
-    primal = penalty + 0.5 * float(np.sum((bias[counted] - bias_prior) ** 2)) + C * losses
-    signed, conjugates = _signed_dual(problem, sp.csr_array(solution.dual), counted, loss, C)
-    beta = bias_feature * np.asarray(signed.sum(axis=1)).ravel()
-    dual = -0.5 * float(beta @ beta) - bias_prior * float(beta.sum()) - conjugates
-    if _are_of(weights, signed):  # u_n = a_n z_n, hence a_n ||z_n||^2 = ||u_n||^2 / a_n
-        dual -= penalty
-    else:
-        dual -= 0.5 * _quadratic(X, signed, tie)
-    return Certificate(np.array([primal]), np.array([dual]), solution.status)
+def _in_double(X: Any) -> Any:
+    """A sparse matrix in float64: SciPy would make it so at every product. The structure is shared."""
+    if not sp.issparse(X):
+        return X
+    return sp.csr_array((X.data.astype(np.float64, copy=False), X.indices, X.indptr), shape=X.shape)
 
 
 def _losses(
@@ -260,19 +255,28 @@ def _signed_dual(
     problem: Problem, dual: sp.csr_array, counted: npt.NDArray[np.bool_], loss: MarginLoss, C: float
 ) -> tuple[sp.csr_array, float]:
     """d_il y_il, and sum_il (c_il loss)*(-d_il): infinite outside the bounds and for a class without losses."""
-    k = np.repeat(np.arange(dual.shape[0], dtype=np.int32), np.diff(dual.indptr))
-    i, d = dual.indices, dual.data.astype(np.float64, copy=False)
-    has = _has_class(problem.targets, i, k)
-    cost = C * problem.row_weight[i] * np.where(has, problem.positive_weight[k], problem.negative_weight[k])
-    conjugates = float(np.sum(loss.conjugate(d, cost)))  # (c loss)*(0) = 0: only stored duals matter
-    if np.any(d[~counted[k]] != 0):
-        conjugates = np.inf
-    return sp.csr_array((np.where(has, d, -d), i, dual.indptr), shape=dual.shape), conjugates
+    keys = _keys(problem.targets)
+    signed = np.empty_like(dual.data)
+    conjugates = 0.0
+    for start in range(0, dual.nnz, _DUALS):
+        span = slice(start, min(start + _DUALS, dual.nnz))
+        k = np.searchsorted(dual.indptr, np.arange(span.start, span.stop), side="right") - 1
+        i, d = dual.indices[span], dual.data[span].astype(np.float64, copy=False)
+        has = _has_class(keys, problem.n_classes, i, k)
+        cost = (
+            C * problem.row_weight[i] * np.where(has, problem.positive_weight[k], problem.negative_weight[k])
+        )
+        conjugates += float(np.sum(loss.conjugate(d, cost)))  # (c loss)*(0) = 0: only stored duals matter
+        if np.any(d[~counted[k]] != 0):
+            conjugates = np.inf
+        signed[span] = np.where(has, d, -d)
+    return sp.csr_array((signed, dual.indices, dual.indptr), shape=dual.shape), conjugates
 
 
 def _quadratic(X: Any, signed: sp.csr_array, tie: PathSum) -> float:
     """sum_n a_n ||z_n||^2, z_n = sum over classes l under n and rows i of d_il y_il x_i."""
     under = tie.paths.T.tocsr()
+    signed = _in_double(signed)
     total = 0.0
     for nodes in _blocks(np.flatnonzero(tie.scale), X.shape[1]):
         # the duals of all classes under a node first: rows that they share are multiplied once
@@ -289,11 +293,17 @@ def _are_of(weights: Any, signed: sp.csr_array) -> bool:
     )
 
 
-def _has_class(targets: sp.csr_array, rows: Any, classes: Any) -> npt.NDArray[np.bool_]:
-    """Whether row rows[j] has class classes[j], for every j."""
+def _keys(targets: sp.csr_array) -> npt.NDArray[np.int64]:
+    """A number for each row and class of it, sorted."""
     n, n_classes = targets.shape
-    keys = np.repeat(np.arange(n, dtype=np.int64) * n_classes, np.diff(targets.indptr)) + targets.indices
+    keys: npt.NDArray[np.int64] = np.repeat(np.arange(n, dtype=np.int64) * n_classes, np.diff(targets.indptr))
+    keys += targets.indices
     keys.sort()
+    return keys
+
+
+def _has_class(keys: npt.NDArray[np.int64], n_classes: int, rows: Any, classes: Any) -> npt.NDArray[np.bool_]:
+    """Whether row rows[j] has class classes[j], for every j."""
     wanted = rows.astype(np.int64) * n_classes + classes
     place = np.searchsorted(keys, wanted)
     place[place == len(keys)] = 0

@@ -79,7 +79,9 @@ def add_node(rows, tree, active, n, factor, w, share, touched):
         own = active.indptr[first] + active.positive[first]
         for k in range(active.indptr[first], active.indptr[last]):
             if active.dual[k] != 0.0:
-                row_add(rows, active.rows[k], scale * active.dual[k] * (1.0 if k < own else -1.0), w)
+                row_add(
+                    rows, active.rows[k], scale * np.float64(active.dual[k]) * (1.0 if k < own else -1.0), w
+                )
         return
     # classes under n share rows: add up their duals, then read each row once
     found = np.empty(min(active.indptr[last] - active.indptr[first], share.shape[0]), dtype=np.int64)
@@ -126,7 +128,7 @@ def _visit(
             c = costs.row_weight[i] * (costs.positive[cls] if k < n_own else costs.negative[cls])
             if c <= 0.0:
                 continue
-            d = active.dual[start + k]
+            d = np.float64(active.dual[start + k])
             margin = y * (row_dot(rows, i, w) + bias * bias_feature)
             gap += c * loss_value(loss, margin) + loss_conjugate(loss, d, c) + d * margin
             slope = margin + conjugate_slope(loss, d, c)
@@ -135,9 +137,11 @@ def _visit(
                 order[kept] = k
                 kept += 1
                 fresh = dual_step(loss, d, margin, reach * squares[i] + bias_feature * bias_feature, c)
-                change = (fresh - d) * y
+                active.dual[start + k] = fresh
+                change = (
+                    np.float64(active.dual[start + k]) - d
+                ) * y  # as it is stored: perhaps in single precision
                 if change != 0.0:
-                    active.dual[start + k] = fresh
                     row_add(rows, i, change * reach, w)
                     bias += change * bias_feature
         size = kept
@@ -204,6 +208,28 @@ def sweep_tree(
             break
     w[:] = 0.0
     return gap
+
+
+@kernel
+def count_live(active, counts):
+    """Number of duals of each class that are not zero."""
+    for cls in range(active.positive.shape[0]):
+        counts[cls] = 0
+        for k in range(active.indptr[cls], active.indptr[cls + 1]):
+            if active.dual[k] != 0.0:
+                counts[cls] += 1
+
+
+@kernel
+def take_live(active, places, indices, data):
+    """Write the rows and duals that are not zero of each class from its place on."""
+    for cls in range(active.positive.shape[0]):
+        at = places[cls]
+        for k in range(active.indptr[cls], active.indptr[cls + 1]):
+            if active.dual[k] != 0.0:
+                indices[at] = active.rows[k]
+                data[at] = active.dual[k]
+                at += 1
 
 
 @kernel

@@ -316,7 +316,7 @@ def _price_block(
         report[cls, :] = 0.0
         own = active.indptr[cls] + active.positive[cls]
         for k in range(active.indptr[cls], active.indptr[cls + 1]):
-            d = active.dual[k]
+            d = np.float64(active.dual[k])
             if d != 0.0:
                 i = active.rows[k]
                 y = 1.0 if k < own else -1.0
@@ -358,16 +358,21 @@ def _price_block(
 
 
 @kernel
-def regrow(active, keep, fresh, fresh_start, fresh_stop, indptr, rows, dual):
-    """Write the rows and duals of all classes anew: what is kept of the old rows, then the fresh ones at dual zero."""
-    for cls in range(active.positive.shape[0]):
+def take_kept(old_indptr, keep, old, indptr, new):
+    """Write what is kept of each class's old values to the beginning of its new place."""
+    for cls in range(old_indptr.shape[0] - 1):
         at = indptr[cls]
-        for k in range(active.indptr[cls], active.indptr[cls + 1]):
+        for k in range(old_indptr[cls], old_indptr[cls + 1]):
             if keep[k]:
-                rows[at] = active.rows[k]
-                dual[at] = active.dual[k]
+                new[at] = old[k]
                 at += 1
+
+
+@kernel
+def take_fresh(start, stop, fresh, fresh_start, fresh_stop, indptr, rows):
+    """Write the fresh rows of the classes start .. stop-1 to the end of each one's place."""
+    for cls in range(start, stop):
+        at = indptr[cls + 1] - (fresh_stop[cls] - fresh_start[cls])
         for k in range(fresh_start[cls], fresh_stop[cls]):
             rows[at] = fresh[k]
-            dual[at] = 0.0
             at += 1

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -120,11 +121,15 @@ class DualWeights(PathWeights):
         [[1.0, -1.0]]
         """
         under: Any = self._under  # type: ignore[attr-defined]
-        shares = under[nodes] @ self.signed_dual  # rows that the classes of a node share are read once
+        sums = under[nodes]
+        # SciPy would turn all duals and all of X to float64 at every product
+        classes, position = np.unique(sums.indices, return_inverse=True)
+        sums = sparse.csr_array((sums.data, position, sums.indptr), shape=(len(nodes), len(classes)))
+        # rows that the classes of a node share are read once
+        shares = sums @ self.signed_dual[classes].astype(np.float64, copy=False)
         shares.data *= np.repeat(self.scale[nodes], np.diff(shares.indptr))
         if not sparse.issparse(self.X):
             return shares @ self.X
-        # SciPy would turn all of X to float64 at every product
         used, position = np.unique(shares.indices, return_inverse=True)
         few = sparse.csr_array(
             (shares.data, position, shares.indptr), shape=(len(shares.indptr) - 1, len(used))
@@ -141,9 +146,7 @@ class DualWeights(PathWeights):
 
     @cached_property
     def _sizes(self) -> np.ndarray[Any, Any]:
-        row_sizes = np.diff(self.X.indptr) if sparse.issparse(self.X) else np.full(*self.X.shape)
-        reach = np.concatenate(([0], np.cumsum(row_sizes[self.signed_dual.indices], dtype=np.int64)))
-        of_classes = np.diff(reach[self.signed_dual.indptr])
+        of_classes = entries_of_classes(self.X, self.signed_dual)
         under: Any = self._under  # type: ignore[attr-defined]
         sizes: np.ndarray[Any, Any] = np.minimum(under.astype(np.int64) @ of_classes, self.n_features)
         return sizes
@@ -208,6 +211,17 @@ class DualWeights(PathWeights):
         self, X: Any, max_bytes: int, n_threads: int
     ) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
         return super()._score_blocks(X, max(max_bytes, _SCORE_BYTES), n_threads)
+
+
+def entries_of_classes(X: Any, dual: sparse.csr_array) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """For each class, the number of entries of all rows of X that have a dual.
+
+    >>> entries_of_classes(np.ones((2, 3)), sparse.csr_array([[1.0, 0.5], [0.0, 1.0]]))
+    array([6, 3])
+    """
+    row_sizes = np.diff(X.indptr) if sparse.issparse(X) else np.full(*X.shape)
+    ends = dual.indptr.tolist()
+    return np.array([row_sizes[dual.indices[a:b]].sum() for a, b in pairwise(ends)], dtype=np.int64)
 
 
 def _mapped(file: Any, dtype: Any) -> np.ndarray[Any, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from taxolearn.solvers.tree_forest import Forest
 _ANYWHERE, _NEAR = 64, 32  # random rows: of all, and under each ancestor
 
 
-def first_rows(problem: Problem, forest: Forest, rng: np.random.Generator) -> Any:
+def first_rows(problem: Problem, forest: Forest, rng: np.random.Generator, dtype: Any) -> Any:
     """A class's own rows, random ones, and random ones under each of its ancestors, all at dual zero."""
     own_indptr, own_rows = _own_rows(problem, forest)
     weighted = np.flatnonzero(problem.row_weight > 0)
@@ -31,32 +30,30 @@ def first_rows(problem: Problem, forest: Forest, rng: np.random.Generator) -> An
                 under = own_rows[own_indptr[forest.first[above]] : own_indptr[forest.last[above]]]
                 picks.append(under if len(under) <= _NEAR else rng.choice(under, _NEAR))
             chosen[k] = np.unique(np.concatenate(picks))
-    return _pack(own_indptr, own_rows, chosen, problem.n_rows)
+    return _pack(own_indptr, own_rows, chosen, problem.n_rows, dtype)
 
 
-def given_rows(problem: Problem, forest: Forest, start: sp.csr_array, highest: float) -> Any:
+def given_rows(problem: Problem, forest: Forest, start: sp.csr_array, highest: float, dtype: Any) -> Any:
     """A class's own rows and those with a dual in `start`, which is moved to between 0 and `highest` times its cost."""
     own_indptr, own_rows = _own_rows(problem, forest)
     weighted = problem.row_weight > 0
-    given = sp.csr_array(start)[forest.classes]
-    chosen = [given.indices[a:b][weighted[given.indices[a:b]]] for a, b in pairwise(given.indptr.tolist())]
-    active = _pack(own_indptr, own_rows, chosen, problem.n_rows)
+    given = sp.csr_array(start)
+    spans = [slice(*given.indptr[k : k + 2].tolist()) for k in forest.classes.tolist()]
+    chosen = [given.indices[span][weighted[given.indices[span]]] for span in spans]
+    active = _pack(own_indptr, own_rows, chosen, problem.n_rows, dtype)
     value = np.zeros(problem.n_rows)
-    for k in range(len(forest.classes)):
-        span = slice(active.indptr[k], active.indptr[k + 1])
-        stored = slice(given.indptr[k], given.indptr[k + 1])
+    for k, (number, stored) in enumerate(zip(forest.classes.tolist(), spans, strict=True)):
+        first, last = active.indptr[k], active.indptr[k + 1]
+        rows = active.rows[first:last]
+        cost = np.full(len(rows), problem.negative_weight[number])
+        cost[: active.positive[k]] = problem.positive_weight[number]
+        if np.isfinite(highest):
+            cost *= highest * problem.row_weight[rows]
+        else:
+            cost[cost > 0] = np.inf
         value[given.indices[stored]] = given.data[stored]
-        active.dual[span] = value[active.rows[span]]
+        active.dual[first:last] = np.clip(value[rows], 0.0, cost)
         value[given.indices[stored]] = 0.0
-    number = np.repeat(forest.classes, np.diff(active.indptr))
-    place = np.arange(len(active.rows)) - np.repeat(active.indptr[:-1], np.diff(active.indptr))
-    own = place < np.repeat(active.positive, np.diff(active.indptr))
-    cost = np.where(own, problem.positive_weight[number], problem.negative_weight[number])
-    if np.isfinite(highest):
-        cost *= highest * problem.row_weight[active.rows]
-    else:
-        cost = np.where(cost > 0, np.inf, 0.0)
-    np.clip(active.dual, 0.0, cost, out=active.dual)
     return active
 
 
@@ -69,7 +66,11 @@ def _own_rows(problem: Problem, forest: Forest) -> tuple[npt.NDArray[np.int64], 
 
 
 def _pack(
-    own_indptr: npt.NDArray[np.int64], own_rows: npt.NDArray[np.int32], chosen: list[Any], n_rows: int
+    own_indptr: npt.NDArray[np.int64],
+    own_rows: npt.NDArray[np.int32],
+    chosen: list[Any],
+    n_rows: int,
+    dtype: Any,
 ) -> Any:
     """Each class's own rows, then those of the chosen ones that are not its own, at dual zero."""
     from taxolearn.kernels.tree_descent import Active
@@ -84,4 +85,4 @@ def _pack(
     sizes = np.array([len(piece) for piece in pieces], dtype=np.int64).reshape(-1, 2).sum(axis=1)
     indptr = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
     every = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
-    return Active(indptr, np.diff(own_indptr), every, np.zeros(len(every)))
+    return Active(indptr, np.diff(own_indptr), every, np.zeros(len(every), dtype=dtype))

@@ -29,7 +29,7 @@ _SHARE = 0.3  # of the tolerated gap may come from rows that a class does not wo
 _GOAL = 0.1  # of the tolerated gap is left to a class at a visit
 _BLOCK_CLASSES = 64  # one read of X prices this many
 _TURNED = 8  # vectors turned into columns at a time
-_SCRATCH_BYTES = 160 * 2**20  # of a worker's room for pricing
+_SCRATCH_BYTES = 80 * 2**20  # of a worker's room for pricing
 
 Array = npt.NDArray[np.float64]
 OnPass = Callable[[Progress, Callable[[], sp.csr_array]], None]
@@ -118,17 +118,18 @@ class _Run:
         self.costs = tree_descent.Costs(
             C * problem.row_weight, problem.positive_weight[order], problem.negative_weight[order]
         )
+        self.float = np.float32 if tol >= 1e-3 else np.float64  # of scores while pricing
+        # the largest dual of a row of cost 1, as the kernels know it; single precision might pass it
+        highest = float(type(loss).kernel_upper(loss, C))  # type: ignore[attr-defined]
+        dtype = np.float64 if np.isfinite(highest) else self.float
         if start is None:
-            self.active = first_rows(problem, self.forest, np.random.default_rng(seed))
+            self.active = first_rows(problem, self.forest, np.random.default_rng(seed), dtype)
         else:
-            # the largest dual of a row of cost 1, as the kernels know it
-            highest = float(type(loss).kernel_upper(loss, C))  # type: ignore[attr-defined]
-            self.active = given_rows(problem, self.forest, start, highest)
+            self.active = given_rows(problem, self.forest, start, highest, dtype)
         self.biases = bias_prior + self.bias_feature * self._signed_sums()
         self.polished = self.biases.copy()
         self.report = np.zeros((len(order), tree_pricing.REPORT_WIDTH))
         self.goals = np.zeros(len(order))
-        self.float = np.float32 if tol >= 1e-3 else np.float64  # of scores while pricing
         self.scratch: list[tuple[Any, ...]] = []
         self.open = np.ones(len(self.forest.tops), dtype=bool)
         self.passes = 0
@@ -141,7 +142,9 @@ class _Run:
         for k in range(len(sums)):
             start, stop = active.indptr[k], active.indptr[k + 1]
             own = start + active.positive[k]
-            sums[k] = active.dual[start:own].sum() - active.dual[own:stop].sum()
+            sums[k] = active.dual[start:own].sum(dtype=np.float64) - active.dual[own:stop].sum(
+                dtype=np.float64
+            )
         return sums
 
     def sweep(self, engine: ThreadEngine) -> Outcome:
@@ -219,6 +222,7 @@ class _Run:
                 parts.append((span[1], span[2], fresh))
 
         outcome = engine.run(task, tasks, keep_part)
+        self.scratch.clear()
         for start, stop, _ in parts:
             self.polished[start:stop] = self.report[start:stop, self.pricing.BIAS]
         if outcome is Outcome.COMPLETED:
@@ -258,17 +262,18 @@ class _Run:
 
     def _regrow(self, parts: list[Any], keep: Any, begin: Any, finish: Any) -> None:
         active = self.active
-        offset = 0
-        for start, stop, fresh in parts:
-            begin[start:stop] += offset
-            finish[start:stop] += offset
-            offset += len(fresh)
-        fresh = np.concatenate([part[2] for part in parts]) if parts else np.empty(0, dtype=np.int32)
         kept = np.add.reduceat(keep, active.indptr[:-1], dtype=np.int64) if len(keep) else 0
         indptr = np.concatenate(([0], np.cumsum(kept + finish - begin)))
+        self.active = active._replace(rows=None, dual=None)
+        # rows first, then duals: what is old goes before the next array comes
         rows = np.empty(indptr[-1], dtype=np.int32)
-        dual = np.empty(indptr[-1])
-        self.pricing.regrow(active, keep, fresh, begin, finish, indptr, rows, dual)
+        self.pricing.take_kept(active.indptr, keep, active.rows, indptr, rows)
+        for start, stop, fresh in parts:
+            self.pricing.take_fresh(start, stop, fresh, begin, finish, indptr, rows)
+        parts.clear()
+        active = active._replace(rows=None)
+        dual = np.zeros(indptr[-1], dtype=active.dual.dtype)
+        self.pricing.take_kept(active.indptr, keep, active.dual, indptr, dual)
         self.active = self.descent.Active(indptr, active.positive, rows, dual)
 
     def bounds(self) -> tuple[Array, Array]:
@@ -300,28 +305,28 @@ class _Run:
                 status = Status.CONVERGED
                 break
             self.open = primal - dual > goal * primal
-        self.scratch.clear()
         problem, order = self.problem, self.forest.classes
         intercept = np.full(problem.n_classes, self.bias_prior * self.bias_feature)
         intercept[order] = self.polished * self.bias_feature
         found = self.dual()
-        weights = make_weights(problem, self.tie, self.forest, self.active, found, intercept)
+        active, self.active = [self.active], None  # whoever takes it out of the list can let go of it
+        weights = make_weights(problem, self.tie, self.forest, active, found, intercept)
         return Solution(weights, found, status, self.passes, history)
 
     def dual(self) -> sp.csr_array:
         """The duals, classes x rows."""
         active, order = self.active, self.forest.classes
-        live = active.dual != 0.0
+        found = np.empty(len(order), dtype=np.int64)
+        self.descent.count_live(active, found)
         counts = np.zeros(self.problem.n_classes, dtype=np.int64)
-        ends = np.concatenate(([0], np.cumsum(live)))[active.indptr]
-        counts[order] = np.diff(ends)
+        counts[order] = found
         indptr = np.concatenate(([0], np.cumsum(counts)))
-        rows, values = active.rows[live], active.dual[live]
-        where = np.repeat(indptr[order] - ends[:-1], np.diff(ends)) + np.arange(len(rows))
-        indices, data = np.empty_like(rows), np.empty_like(values)
-        indices[where], data[where] = rows, values
-        shape = (self.problem.n_classes, self.problem.n_rows)
-        matrix = sp.csr_array((data, indices, indptr.astype(np.int32)), shape=shape)
+        indices = np.empty(indptr[-1], dtype=np.int32)
+        data = np.empty(indptr[-1], dtype=active.dual.dtype)
+        self.descent.take_live(active, indptr[order], indices, data)
+        if indptr[-1] < 2**31:
+            indptr = indptr.astype(np.int32)  # of two types SciPy takes the larger for both, and copies
+        matrix = sp.csr_array((data, indices, indptr), shape=(self.problem.n_classes, self.problem.n_rows))
         matrix.sort_indices()
         return matrix
 

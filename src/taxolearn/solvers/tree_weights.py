@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.models import LinearWeights, NodeWeights
-from taxolearn.models.dual_weights import DualWeights
+from taxolearn.models.dual_weights import DualWeights, entries_of_classes
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
 from taxolearn.solvers.tree_forest import Forest
@@ -24,24 +24,36 @@ def make_weights(
     problem: Problem,
     tie: PathSum,
     forest: Forest,
-    active: Any,
+    active: list[Any],
     dual: sp.csr_array,
     intercept: Array,
 ) -> LinearWeights | NodeWeights | DualWeights:
     """u_n = a_n sum over classes l under n of sum_i d_il y_il x_i, and w_l the sum along the path of class l.
 
-    `active` are the duals as the kernels take them, `dual` is classes x rows. A class without rows of its own
-    takes what its ancestors have.
+    `active` holds the duals as the kernels take them and is emptied, `dual` is classes x rows with sorted indices. A
+    class without rows of its own takes what its ancestors have.
     """
-    vectors = _Vectors(problem, forest, active)
     if problem.n_classes * problem.n_features * 8 <= _DENSE_BYTES:
-        return LinearWeights(_dense(problem, tie, forest, vectors), intercept)
-    if _stored_bytes(problem, tie, forest, active) <= _SPARSE_BYTES:
-        return NodeWeights(_sparse(tie, forest, vectors), tie.paths, intercept)
-    targets = problem.targets.T.tocsr()
-    signed = sp.csr_array(2.0 * dual.multiply(targets) - dual)
-    signed.sort_indices()
-    return DualWeights(problem.X, signed, tie.paths, tie.scale, intercept)
+        return LinearWeights(_dense(problem, tie, forest, _Vectors(problem, forest, active.pop())), intercept)
+    if _stored_bytes(problem, tie, forest, dual) <= _SPARSE_BYTES:
+        return NodeWeights(
+            _sparse(tie, forest, _Vectors(problem, forest, active.pop())), tie.paths, intercept
+        )
+    active.clear()
+    return DualWeights(problem.X, _signed(problem, dual), tie.paths, tie.scale, intercept)
+
+
+def _signed(problem: Problem, dual: sp.csr_array) -> sp.csr_array:
+    """d_il y_il; shares its structure with the duals."""
+    data = -dual.data
+    targets = problem.targets.tocsc()
+    for k in range(problem.n_classes):
+        start, stop = dual.indptr[k], dual.indptr[k + 1]
+        rows, own = dual.indices[start:stop], targets.indices[targets.indptr[k] : targets.indptr[k + 1]]
+        if len(rows):
+            place = np.minimum(np.searchsorted(rows, own), len(rows) - 1)
+            data[start + place[rows[place] == own]] *= -1.0
+    return sp.csr_array((data, dual.indices, dual.indptr), shape=dual.shape)
 
 
 class _Vectors:
@@ -108,11 +120,11 @@ def _sparse(tie: PathSum, forest: Forest, vectors: _Vectors) -> sp.csr_array:
     return sp.csr_array(parts, shape=(tie.n_nodes, len(vectors.w)))
 
 
-def _stored_bytes(problem: Problem, tie: PathSum, forest: Forest, active: Any) -> float:
+def _stored_bytes(problem: Problem, tie: PathSum, forest: Forest, dual: sp.csr_array) -> float:
     """What the node vectors take at most, in float32 with 32-bit indices."""
     if not sp.issparse(problem.X):
         return 8.0 * tie.n_nodes * problem.n_features
-    sizes = np.where(active.dual != 0, np.diff(problem.X.indptr)[active.rows], 0)
-    ends = np.concatenate(([0], np.cumsum(sizes)))[active.indptr]
+    sizes = entries_of_classes(problem.X, dual)[forest.classes]
+    ends = np.concatenate(([0], np.cumsum(sizes)))
     bound = np.minimum(ends[forest.last] - ends[forest.first], problem.n_features)
     return 8.0 * float(bound[forest.member[forest.member >= 0]].sum())
