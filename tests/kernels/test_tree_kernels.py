@@ -246,33 +246,35 @@ def test_pricing_ends_at_a_raised_flag():
     assert not report.any()
 
 
-def test_regrowing_keeps_drops_and_appends():
+def test_rows_are_dropped_and_added_in_place():
     made = Made()
     keep = np.ones(30, dtype=np.bool_)
     keep[[3, 10]] = False
-    begin, finish = np.array([0, 1, 1, 1, 1]), np.array([1, 1, 1, 1, 3])
-    fresh = np.array([7, 8, 9], dtype=np.int32)
+    begin, finish = np.array([0, 1, 1, 1, 0]), np.array([1, 1, 1, 1, 2])
     indptr = np.array([0, 6, 11, 17, 23, 31])
-    rows, dual = np.empty(31, dtype=np.int32), np.zeros(31)
-    tree_pricing.take_kept(made.active.indptr, keep, made.active.rows, indptr, rows)
-    tree_pricing.take_kept(made.active.indptr, keep, made.active.dual, indptr, dual)
-    tree_pricing.take_fresh(0, 3, fresh, begin, finish, indptr, rows)
-    tree_pricing.take_fresh(3, 5, fresh, begin, finish, indptr, rows)
-    old = np.delete(made.active.rows, [3, 10]), np.delete(made.active.dual, [3, 10])
-    np.testing.assert_array_equal(rows, np.concatenate([old[0][:5], [7], old[0][5:], [8, 9]]))
-    np.testing.assert_array_equal(dual, np.concatenate([old[1][:5], [0.0], old[1][5:], [0.0, 0.0]]))
+    old = made.active.indptr.copy()
+    rows, dual = np.full(31, -1, dtype=np.int32), np.full(31, np.nan)
+    rows[:30], dual[:30] = made.active.rows, made.active.dual
+    tree_pricing.drop_rows(old, keep, rows, dual)
+    assert old.tolist() == [0, 5, 10, 16, 22, 28]
+    tree_pricing.add_rows(3, 5, old, indptr, np.array([8, 9], dtype=np.int32), begin, finish, rows, dual)
+    tree_pricing.add_rows(0, 3, old, indptr, np.array([7], dtype=np.int32), begin, finish, rows, dual)
+    kept = np.delete(made.active.rows, [3, 10]), np.delete(made.active.dual, [3, 10])
+    np.testing.assert_array_equal(rows, np.concatenate([kept[0][:5], [7], kept[0][5:], [8, 9]]))
+    np.testing.assert_array_equal(dual, np.concatenate([kept[1][:5], [0.0], kept[1][5:], [0.0, 0.0]]))
 
 
 def test_duals_that_are_not_zero_are_taken_in_any_order_of_classes():
     made = Made()
     made.active.dual[[0, 7, 8, 29]] = 0.0
     counts = np.empty(5, dtype=np.int64)
-    tree_descent.count_live(made.active, counts)
+    tree_descent.count_live(made.active.indptr, made.active.dual, counts)
     expected = [np.count_nonzero(made.active.dual[6 * k : 6 * k + 6]) for k in range(5)]
     assert counts.tolist() == expected
     places = np.concatenate(([0], np.cumsum(counts[::-1])))[:5][::-1].copy()  # the last class first
     indices, data = np.empty(sum(expected), dtype=np.int32), np.empty(sum(expected))
-    tree_descent.take_live(made.active, places, indices, data)
+    for values, out in ((made.active.rows, indices), (made.active.dual, data)):
+        tree_descent.take_live(made.active.indptr, made.active.dual, values, places, out)
     for k in range(5):
         live = [j for j in range(6 * k, 6 * k + 6) if made.active.dual[j] != 0.0]
         span = slice(places[k], places[k] + len(live))

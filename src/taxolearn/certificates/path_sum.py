@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from taxolearn.certificates.base import Certificate
@@ -19,6 +20,7 @@ from taxolearn.solvers.solution import Solution
 _BLOCK_BYTES = 96 * 2**20  # of class weights at a time: one read of X serves them all
 _TURNED = 8  # vectors put together row by row before they are turned into columns
 _NODE_BYTES = 32 * 2**20  # of node vectors at a time
+_ROWS = 2**14  # scored at a time: their losses are added up while in cache
 _DUALS = 2**20  # looked at together
 _DENSE_NODES = 1500  # shared nodes up to which the penalty of class weights is found by dense algebra
 _KEPT_BYTES = 64 * 2**20  # of vectors of shared nodes that the next classes ask for again
@@ -63,7 +65,7 @@ def certify_path_sum(
     """
     # the products here are thin: threads of BLAS would spend more time on waiting than on them
     with threadpool_limits(1, user_api="blas"):
-        X = _in_double(problem.X)
+        X = problem.X
         weights = solution.weights
         intercept = np.asarray(weights.intercept, dtype=np.float64)
         bias = intercept / bias_feature if bias_feature else np.full_like(intercept, bias_prior)
@@ -90,26 +92,44 @@ def _in_double(X: Any) -> Any:
     return sp.csr_array((X.data.astype(np.float64, copy=False), X.indices, X.indptr), shape=X.shape)
 
 
+def _view(X: Any, rows: slice) -> Any:
+    """Some rows of X, not copied."""
+    if not sp.issparse(X):
+        return X[rows]
+    ends = X.indptr[rows.start : rows.stop + 1]
+    entries = slice(ends[0], ends[-1])
+    shape = (len(ends) - 1, X.shape[1])
+    return sp.csr_array((X.data[entries], X.indices[entries], ends - ends[0]), shape=shape)
+
+
 def _losses(
     problem: Problem, X: Any, vectors: Any, intercept: Array, loss: MarginLoss, classes: npt.NDArray[np.intp]
 ) -> float:
     """Sum over the given classes and all rows of the weighted losses, C left out."""
-    positives = problem.targets.tocsc()
     width = max(1, min(64, _BLOCK_BYTES // (8 * max(problem.n_rows, problem.n_features))))
+    parts = [(rows, _view(X, rows)) for rows in gen_batches(problem.n_rows, _ROWS)]
     total = 0.0
     for start in range(0, len(classes), width):
         block = classes[start : start + width]
-        scores = np.asarray(X @ vectors.of_classes(block, classes[start + width : start + 2 * width]))
-        scores += intercept[block]
-        own = positives[:, block].tocoo()
-        at_own = scores[own.row, own.col]
-        # every row as a negative, then the classes it has put right
-        np.negative(scores, out=scores)
-        total += float((problem.row_weight @ loss.value(scores)) @ problem.negative_weight[block])
-        as_positive = problem.positive_weight[block][own.col] * loss.value(at_own)
-        as_negative = problem.negative_weight[block][own.col] * loss.value(-at_own)
-        total += float(problem.row_weight[own.row] @ (as_positive - as_negative))
+        columns = vectors.of_classes(block, classes[start + width : start + 2 * width])
+        for rows, part in parts:
+            scores = np.asarray(_in_double(part) @ columns)
+            scores += intercept[block]
+            total += _losses_of(problem, rows, block, scores, loss)
     return total
+
+
+def _losses_of(problem: Problem, rows: slice, block: Any, scores: Array, loss: MarginLoss) -> float:
+    """Sum over some rows and classes of the weighted losses; `scores` is used up."""
+    weight = problem.row_weight[rows]
+    own = problem.targets[rows][:, block].tocoo()
+    at_own = scores[own.row, own.col]
+    # every row as a negative, then the classes it has put right
+    np.negative(scores, out=scores)
+    as_positive = problem.positive_weight[block][own.col] * loss.value(at_own)
+    as_negative = problem.negative_weight[block][own.col] * loss.value(-at_own)
+    total = float((weight @ loss.value(scores)) @ problem.negative_weight[block])
+    return total + float(weight[own.row] @ (as_positive - as_negative))
 
 
 class _ClassVectors:
@@ -276,7 +296,7 @@ def _signed_dual(
 def _quadratic(X: Any, signed: sp.csr_array, tie: PathSum) -> float:
     """sum_n a_n ||z_n||^2, z_n = sum over classes l under n and rows i of d_il y_il x_i."""
     under = tie.paths.T.tocsr()
-    signed = _in_double(signed)
+    X, signed = _in_double(X), _in_double(signed)
     total = 0.0
     for nodes in _blocks(np.flatnonzero(tie.scale), X.shape[1]):
         # the duals of all classes under a node first: rows that they share are multiplied once

@@ -211,24 +211,23 @@ def sweep_tree(
 
 
 @kernel
-def count_live(active, counts):
+def count_live(indptr, dual, counts):
     """Number of duals of each class that are not zero."""
-    for cls in range(active.positive.shape[0]):
+    for cls in range(indptr.shape[0] - 1):
         counts[cls] = 0
-        for k in range(active.indptr[cls], active.indptr[cls + 1]):
-            if active.dual[k] != 0.0:
+        for k in range(indptr[cls], indptr[cls + 1]):
+            if dual[k] != 0.0:
                 counts[cls] += 1
 
 
 @kernel
-def take_live(active, places, indices, data):
-    """Write the rows and duals that are not zero of each class from its place on."""
-    for cls in range(active.positive.shape[0]):
+def take_live(indptr, dual, values, places, out):
+    """Write each class's values whose duals are not zero from its place on."""
+    for cls in range(indptr.shape[0] - 1):
         at = places[cls]
-        for k in range(active.indptr[cls], active.indptr[cls + 1]):
-            if active.dual[k] != 0.0:
-                indices[at] = active.rows[k]
-                data[at] = active.dual[k]
+        for k in range(indptr[cls], indptr[cls + 1]):
+            if dual[k] != 0.0:
+                out[at] = values[k]
                 at += 1
 
 

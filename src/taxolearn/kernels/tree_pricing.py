@@ -358,21 +358,36 @@ def _price_block(
 
 
 @kernel
-def take_kept(old_indptr, keep, old, indptr, new):
-    """Write what is kept of each class's old values to the beginning of its new place."""
-    for cls in range(old_indptr.shape[0] - 1):
-        at = indptr[cls]
-        for k in range(old_indptr[cls], old_indptr[cls + 1]):
+def drop_rows(indptr, keep, rows, dual):
+    """Move what is kept of all classes together, in place; `indptr` is rewritten."""
+    at = 0
+    begin = indptr[0]
+    for cls in range(indptr.shape[0] - 1):
+        stop = indptr[cls + 1]
+        for k in range(begin, stop):
             if keep[k]:
-                new[at] = old[k]
+                rows[at] = rows[k]
+                dual[at] = dual[k]
                 at += 1
+        begin = stop
+        indptr[cls + 1] = at
 
 
 @kernel
-def take_fresh(start, stop, fresh, fresh_start, fresh_stop, indptr, rows):
-    """Write the fresh rows of the classes start .. stop-1 to the end of each one's place."""
-    for cls in range(start, stop):
-        at = indptr[cls + 1] - (fresh_stop[cls] - fresh_start[cls])
+def add_rows(start, stop, old_indptr, indptr, fresh, fresh_start, fresh_stop, rows, dual):
+    """Move the classes start .. stop-1, the last one first, to their new places, and add fresh rows at dual zero.
+
+    In place: no class may move down, and the classes after them must have moved already.
+    """
+    for cls in range(stop - 1, start - 1, -1):
+        old = old_indptr[cls]
+        size = old_indptr[cls + 1] - old
+        at = indptr[cls]
+        for k in range(size - 1, -1, -1):
+            rows[at + k] = rows[old + k]
+            dual[at + k] = dual[old + k]
+        at += size
         for k in range(fresh_start[cls], fresh_stop[cls]):
             rows[at] = fresh[k]
+            dual[at] = 0.0
             at += 1

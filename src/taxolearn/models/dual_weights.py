@@ -146,7 +146,9 @@ class DualWeights(PathWeights):
 
     @cached_property
     def _sizes(self) -> np.ndarray[Any, Any]:
-        of_classes = entries_of_classes(self.X, self.signed_dual)
+        row_sizes = np.diff(self.X.indptr) if sparse.issparse(self.X) else np.full(*self.X.shape)
+        spans = pairwise(self.signed_dual.indptr.tolist())
+        of_classes = np.array([row_sizes[self.signed_dual.indices[a:b]].sum() for a, b in spans])
         under: Any = self._under  # type: ignore[attr-defined]
         sizes: np.ndarray[Any, Any] = np.minimum(under.astype(np.int64) @ of_classes, self.n_features)
         return sizes
@@ -211,17 +213,6 @@ class DualWeights(PathWeights):
         self, X: Any, max_bytes: int, n_threads: int
     ) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
         return super()._score_blocks(X, max(max_bytes, _SCORE_BYTES), n_threads)
-
-
-def entries_of_classes(X: Any, dual: sparse.csr_array) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """For each class, the number of entries of all rows of X that have a dual.
-
-    >>> entries_of_classes(np.ones((2, 3)), sparse.csr_array([[1.0, 0.5], [0.0, 1.0]]))
-    array([6, 3])
-    """
-    row_sizes = np.diff(X.indptr) if sparse.issparse(X) else np.full(*X.shape)
-    ends = dual.indptr.tolist()
-    return np.array([row_sizes[dual.indices[a:b]].sum() for a, b in pairwise(ends)], dtype=np.int64)
 
 
 def _mapped(file: Any, dtype: Any) -> np.ndarray[Any, Any]:

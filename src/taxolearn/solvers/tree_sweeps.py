@@ -17,7 +17,7 @@ from taxolearn.regularizers import PathSum
 from taxolearn.solvers.solution import Progress, Solution, Status
 from taxolearn.solvers.tree_active import first_rows, given_rows
 from taxolearn.solvers.tree_forest import make_forest
-from taxolearn.solvers.tree_weights import make_weights
+from taxolearn.solvers.tree_weights import Form, dual_weights, make_weights, weights_form
 
 _EPOCHS = 3  # over a class's rows at a visit
 _SWEEPS = (3, 10)  # over the tree between two pricings, where pricing is cheap and where it is dear
@@ -29,7 +29,7 @@ _SHARE = 0.3  # of the tolerated gap may come from rows that a class does not wo
 _GOAL = 0.1  # of the tolerated gap is left to a class at a visit
 _BLOCK_CLASSES = 64  # one read of X prices this many
 _TURNED = 8  # vectors turned into columns at a time
-_SCRATCH_BYTES = 80 * 2**20  # of a worker's room for pricing
+_SCRATCH_BYTES = 64 * 2**20  # of a worker's room for pricing
 
 Array = npt.NDArray[np.float64]
 OnPass = Callable[[Progress, Callable[[], sp.csr_array]], None]
@@ -261,20 +261,21 @@ class _Run:
         return tasks
 
     def _regrow(self, parts: list[Any], keep: Any, begin: Any, finish: Any) -> None:
-        active = self.active
-        kept = np.add.reduceat(keep, active.indptr[:-1], dtype=np.int64) if len(keep) else 0
-        indptr = np.concatenate(([0], np.cumsum(kept + finish - begin)))
-        self.active = active._replace(rows=None, dual=None)
-        # rows first, then duals: what is old goes before the next array comes
-        rows = np.empty(indptr[-1], dtype=np.int32)
-        self.pricing.take_kept(active.indptr, keep, active.rows, indptr, rows)
-        for start, stop, fresh in parts:
-            self.pricing.take_fresh(start, stop, fresh, begin, finish, indptr, rows)
-        parts.clear()
-        active = active._replace(rows=None)
-        dual = np.zeros(indptr[-1], dtype=active.dual.dtype)
-        self.pricing.take_kept(active.indptr, keep, active.dual, indptr, dual)
-        self.active = self.descent.Active(indptr, active.positive, rows, dual)
+        """Drop rows and add fresh ones in place: two copies would be what a solve takes most memory for."""
+        old, positive, rows, dual = self.active
+        self.active = None
+        self.pricing.drop_rows(old, keep, rows, dual)
+        indptr = np.concatenate(([0], np.cumsum(np.diff(old) + finish - begin)))
+        rows.resize(indptr[-1], refcheck=False)
+        dual.resize(indptr[-1], refcheck=False)
+        last, nothing = len(positive), np.empty(0, dtype=np.int32)
+        for start, stop, fresh in [*sorted(parts, key=lambda part: -part[0]), (0, 0, nothing)]:
+            self.pricing.add_rows(
+                stop, last, old, indptr, nothing, begin, finish, rows, dual
+            )  # of closed trees
+            self.pricing.add_rows(start, stop, old, indptr, fresh, begin, finish, rows, dual)
+            last = start
+        self.active = self.descent.Active(indptr, positive, rows, dual)
 
     def bounds(self) -> tuple[Array, Array]:
         """Primal and dual of each tree at the last pricing."""
@@ -308,25 +309,33 @@ class _Run:
         problem, order = self.problem, self.forest.classes
         intercept = np.full(problem.n_classes, self.bias_prior * self.bias_feature)
         intercept[order] = self.polished * self.bias_feature
-        found = self.dual()
-        active, self.active = [self.active], None  # whoever takes it out of the list can let go of it
-        weights = make_weights(problem, self.tie, self.forest, active, found, intercept)
-        return Solution(weights, found, status, self.passes, history)
+        form = weights_form(problem, self.tie, self.forest, self.active)
+        if form is Form.DUALS:
+            found = self.dual(release=True)
+            return Solution(
+                dual_weights(problem, self.tie, found, intercept), found, status, self.passes, history
+            )
+        weights = make_weights(problem, self.tie, self.forest, self.active, form, intercept)
+        return Solution(weights, self.dual(), status, self.passes, history)
 
-    def dual(self) -> sp.csr_array:
-        """The duals, classes x rows."""
-        active, order = self.active, self.forest.classes
+    def dual(self, release: bool = False) -> sp.csr_array:
+        """The duals, classes x rows; `release` lets go of the solver's own as they are copied."""
+        (indptr, _, rows, dual), order = self.active, self.forest.classes
+        if release:
+            self.active = None
         found = np.empty(len(order), dtype=np.int64)
-        self.descent.count_live(active, found)
+        self.descent.count_live(indptr, dual, found)
         counts = np.zeros(self.problem.n_classes, dtype=np.int64)
         counts[order] = found
-        indptr = np.concatenate(([0], np.cumsum(counts)))
-        indices = np.empty(indptr[-1], dtype=np.int32)
-        data = np.empty(indptr[-1], dtype=active.dual.dtype)
-        self.descent.take_live(active, indptr[order], indices, data)
-        if indptr[-1] < 2**31:
-            indptr = indptr.astype(np.int32)  # of two types SciPy takes the larger for both, and copies
-        matrix = sp.csr_array((data, indices, indptr), shape=(self.problem.n_classes, self.problem.n_rows))
+        ends = np.concatenate(([0], np.cumsum(counts)))
+        indices = np.empty(ends[-1], dtype=np.int32)
+        self.descent.take_live(indptr, dual, rows, ends[order], indices)
+        del rows
+        data = np.empty(ends[-1], dtype=dual.dtype)
+        self.descent.take_live(indptr, dual, dual, ends[order], data)
+        if ends[-1] < 2**31:
+            ends = ends.astype(np.int32)  # of two types SciPy takes the larger for both, and copies
+        matrix = sp.csr_array((data, indices, ends), shape=(self.problem.n_classes, self.problem.n_rows))
         matrix.sort_indices()
         return matrix
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.models import LinearWeights, NodeWeights
-from taxolearn.models.dual_weights import DualWeights, entries_of_classes
+from taxolearn.models.dual_weights import DualWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
 from taxolearn.solvers.tree_forest import Forest
@@ -20,26 +22,36 @@ _SPARSE_BYTES = 2**30  # node vectors up to this are stored
 Array = npt.NDArray[np.float64]
 
 
+class Form(Enum):
+    """How weights are held."""
+
+    CLASSES = "a dense vector a class"
+    NODES = "a sparse vector a node"
+    DUALS = "not at all: made of the duals when asked for"
+
+
+def weights_form(problem: Problem, tie: PathSum, forest: Forest, active: Any) -> Form:
+    """The first form that is not too large."""
+    if problem.n_classes * problem.n_features * 8 <= _DENSE_BYTES:
+        return Form.CLASSES
+    return Form.NODES if _stored_bytes(problem, tie, forest, active) <= _SPARSE_BYTES else Form.DUALS
+
+
 def make_weights(
-    problem: Problem,
-    tie: PathSum,
-    forest: Forest,
-    active: list[Any],
-    dual: sp.csr_array,
-    intercept: Array,
-) -> LinearWeights | NodeWeights | DualWeights:
+    problem: Problem, tie: PathSum, forest: Forest, active: Any, form: Form, intercept: Array
+) -> LinearWeights | NodeWeights:
     """u_n = a_n sum over classes l under n of sum_i d_il y_il x_i, and w_l the sum along the path of class l.
 
-    `active` holds the duals as the kernels take them and is emptied, `dual` is classes x rows with sorted indices. A
-    class without rows of its own takes what its ancestors have.
+    `active` are the duals as the kernels take them. A class without rows of its own takes what its ancestors have.
     """
-    if problem.n_classes * problem.n_features * 8 <= _DENSE_BYTES:
-        return LinearWeights(_dense(problem, tie, forest, _Vectors(problem, forest, active.pop())), intercept)
-    if _stored_bytes(problem, tie, forest, dual) <= _SPARSE_BYTES:
-        return NodeWeights(
-            _sparse(tie, forest, _Vectors(problem, forest, active.pop())), tie.paths, intercept
-        )
-    active.clear()
+    vectors = _Vectors(problem, forest, active)
+    if form is Form.CLASSES:
+        return LinearWeights(_dense(problem, tie, forest, vectors), intercept)
+    return NodeWeights(_sparse(tie, forest, vectors), tie.paths, intercept)
+
+
+def dual_weights(problem: Problem, tie: PathSum, dual: sp.csr_array, intercept: Array) -> DualWeights:
+    """The same weights left as duals: `dual` is classes x rows, with sorted indices, which they share."""
     return DualWeights(problem.X, _signed(problem, dual), tie.paths, tie.scale, intercept)
 
 
@@ -120,11 +132,14 @@ def _sparse(tie: PathSum, forest: Forest, vectors: _Vectors) -> sp.csr_array:
     return sp.csr_array(parts, shape=(tie.n_nodes, len(vectors.w)))
 
 
-def _stored_bytes(problem: Problem, tie: PathSum, forest: Forest, dual: sp.csr_array) -> float:
+def _stored_bytes(problem: Problem, tie: PathSum, forest: Forest, active: Any) -> float:
     """What the node vectors take at most, in float32 with 32-bit indices."""
     if not sp.issparse(problem.X):
         return 8.0 * tie.n_nodes * problem.n_features
-    sizes = entries_of_classes(problem.X, dual)[forest.classes]
-    ends = np.concatenate(([0], np.cumsum(sizes)))
+    row_sizes = np.diff(problem.X.indptr)
+    ends = np.zeros(len(forest.classes) + 1)
+    for k, (start, stop) in enumerate(pairwise(active.indptr.tolist())):
+        rows = active.rows[start:stop][active.dual[start:stop] != 0]
+        ends[k + 1] = ends[k] + row_sizes[rows].sum()
     bound = np.minimum(ends[forest.last] - ends[forest.first], problem.n_features)
     return 8.0 * float(bound[forest.member[forest.member >= 0]].sum())
