@@ -248,14 +248,16 @@ def test_pricing_ends_at_a_raised_flag():
 
 def test_rows_are_dropped_and_added_in_place():
     made = Made()
-    keep = np.ones(30, dtype=np.bool_)
-    keep[[3, 10]] = False
+    keep = np.ones(30, dtype=np.uint8)
+    keep[[3, 10]] = 0
     begin, finish = np.array([0, 1, 1, 1, 0]), np.array([1, 1, 1, 1, 2])
     indptr = np.array([0, 6, 11, 17, 23, 31])
-    old = made.active.indptr.copy()
     rows, dual = np.full(31, -1, dtype=np.int32), np.full(31, np.nan)
     rows[:30], dual[:30] = made.active.rows, made.active.dual
-    tree_pricing.drop_rows(old, keep, rows, dual)
+    old = np.zeros_like(made.active.indptr)
+    everything = np.empty(0, dtype=np.uint8)
+    for start, stop, flags in ((0, 1, keep[:6]), (1, 3, keep[6:18]), (3, 5, everything)):
+        tree_pricing.drop_rows(start, stop, made.active.indptr, flags, rows, dual, old)
     assert old.tolist() == [0, 5, 10, 16, 22, 28]
     tree_pricing.add_rows(3, 5, old, indptr, np.array([8, 9], dtype=np.int32), begin, finish, rows, dual)
     tree_pricing.add_rows(0, 3, old, indptr, np.array([7], dtype=np.int32), begin, finish, rows, dual)

@@ -212,9 +212,10 @@ def price_classes(
 ):
     """Price the classes start .. stop-1, all under node `top` or the tops after it.
 
-    Fills `report`; `keep` with False for stored rows of dual and loss zero; fresh[fresh_start[l]:fresh_stop[l]] with
-    rows to add to class l, at most most[l] of them, leaving out losses of at most `share` of its objective, with scores
-    taken as larger by `ahead`: weights move on, and rows that are about to have a loss are not looked for twice.
+    Fills `report`; `keep`, which begins with class `start`, with False for stored rows of dual and loss zero;
+    fresh[fresh_start[l]:fresh_stop[l]] with rows to add to class l, at most most[l] of them, leaving out losses of at
+    most `share` of its objective, with scores taken as larger by `ahead`: weights move on, and rows that are about
+    to have a loss are not looked for twice.
     `biases` are b0 + beta. `w` comes and goes as zeros; wide, columns and scores (the latter two flat) are room to
     work in. Ends early where halt[0] is raised: nothing that it wrote is of use then.
     """
@@ -265,6 +266,7 @@ def price_classes(
                         most,
                         found,
                         biases,
+                        active.indptr[start],
                         keep,
                         fresh,
                         fresh_start,
@@ -300,6 +302,7 @@ def _price_block(
     most,
     scores,
     biases,
+    base,
     keep,
     fresh,
     fresh_start,
@@ -309,7 +312,10 @@ def _price_block(
     candidates,
     report,
 ):
-    """Price the classes whose scores (rows x block) are given; returns where their fresh rows end."""
+    """Price the classes whose scores (rows x block) are given; returns where their fresh rows end.
+
+    keep[k - base] tells whether the stored row k stays.
+    """
     width = scores.shape[1]
     for b in range(width):
         cls = start + b
@@ -333,7 +339,8 @@ def _price_block(
         report[cls, BIAS] = bias[b]
         own = active.indptr[cls] + active.positive[cls]
         for k in range(own, active.indptr[cls + 1]):
-            keep[k] = active.dual[k] != 0.0 or loss_value(loss, -(scores[active.rows[k], b] + shift)) > 0.0
+            score = scores[active.rows[k], b] + shift
+            keep[k - base] = active.dual[k] != 0.0 or loss_value(loss, -score) > 0.0
         objective = losses[b] + 0.5 * report[cls, QUADRATIC] + 0.5 * (bias[b] - bias_prior) ** 2
         fresh_start[cls] = at
         at = _select(
@@ -358,19 +365,21 @@ def _price_block(
 
 
 @kernel
-def drop_rows(indptr, keep, rows, dual):
-    """Move what is kept of all classes together, in place; `indptr` is rewritten."""
-    at = 0
-    begin = indptr[0]
-    for cls in range(indptr.shape[0] - 1):
-        stop = indptr[cls + 1]
-        for k in range(begin, stop):
-            if keep[k]:
+def drop_rows(start, stop, indptr, keep, rows, dual, new_indptr):
+    """Move what is kept of the classes start .. stop-1 to follow the classes before them, in place.
+
+    `keep` has a flag for each of their rows, or is empty: all stay. new_indptr[stop] is where they end.
+    """
+    at = new_indptr[start]
+    base = indptr[start]
+    everything = keep.shape[0] == 0
+    for cls in range(start, stop):
+        for k in range(indptr[cls], indptr[cls + 1]):
+            if everything or keep[k - base]:
                 rows[at] = rows[k]
                 dual[at] = dual[k]
                 at += 1
-        begin = stop
-        indptr[cls + 1] = at
+        new_indptr[cls + 1] = at
 
 
 @kernel

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from taxolearn.certificates import Certificate, certify_graph
 from taxolearn.errors import DataError
 from taxolearn.losses import MarginLoss, margin_loss
 from taxolearn.methods.certified import CertifiedClassifier
+from taxolearn.methods.inputs import check_number
+from taxolearn.methods.intercept_prior import bias_prior
 from taxolearn.methods.progress import pass_reporter
 from taxolearn.problem import Problem
 from taxolearn.regularizers.graph_laplacian import GraphTie, graph_tie
@@ -33,7 +34,7 @@ class GraphRecursive(CertifiedClassifier):
     loss: str
     ridge: float
     pinned: Any
-    intercept_prior: float
+    intercept_prior: float | str
     warm_start: bool
     _dual: tuple[str, float, sp.csr_array]
 
@@ -44,11 +45,8 @@ class GraphRecursive(CertifiedClassifier):
             raise DataError(
                 f"graph must be a taxolearn.ClassGraph or None, not {show(self.graph)}; build one with from_edges"
             )
-        for name in ("ridge", "intercept_prior"):
-            value = getattr(self, name)
-            number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-            if not number or not np.isfinite(value):
-                raise DataError(f"{name}={show(value)} is not allowed; give a number")
+        check_number("intercept_prior", self.intercept_prior, "auto")
+        check_number("ridge", self.ridge)
         if isinstance(self.pinned, str) or not (self.pinned is None or hasattr(self.pinned, "__iter__")):
             raise DataError(f"pinned={show(self.pinned)} is not allowed; give a list of names")
 
@@ -60,14 +58,18 @@ class GraphRecursive(CertifiedClassifier):
         pinned = () if self.pinned is None else tuple(self.pinned)
         return graph_tie(graph, problem.classes, ridge=float(self.ridge), pinned=pinned)
 
+    def _bias_prior(self, problem: Problem, tie: GraphTie) -> float:
+        return bias_prior(self.intercept_prior, self.loss, problem, tie, self._bias_feature)
+
     def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
+        tie = self._tie(problem)
         return solve_graph(
             problem,
             self._margin_loss(),
-            self._tie(problem),
+            tie,
             float(self.C),
             bias_feature=self._bias_feature,
-            bias_prior=float(self.intercept_prior),
+            bias_prior=self._bias_prior(problem, tie),
             tol=float(self.tol),
             max_iter=self._epochs,
             n_jobs=self.n_jobs,
@@ -78,8 +80,9 @@ class GraphRecursive(CertifiedClassifier):
         )
 
     def _certify(self, problem: Problem, solution: Solution) -> Certificate:
-        loss, tie, prior = self._margin_loss(), self._tie(problem), float(self.intercept_prior)
-        return certify_graph(problem, solution, loss, tie, self.C, self._bias_feature, prior)
+        tie = self._tie(problem)
+        prior = self._bias_prior(problem, tie)
+        return certify_graph(problem, solution, self._margin_loss(), tie, self.C, self._bias_feature, prior)
 
     def _start(self, problem: Problem) -> sp.csr_array | None:
         """The last dual, where `warm_start` asks for it and rows and labels are the same; C may have changed."""

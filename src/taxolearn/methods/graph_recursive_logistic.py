@@ -62,7 +62,7 @@ class GraphRecursiveLogistic(LogisticProbabilities, GraphRecursive):
         max_iter: int = 1000,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        intercept_prior: float = 0.0,
+        intercept_prior: float | str = "auto",
         class_weight: Any = None,
         thresholds: str = "zero",
         holdout: float = 0.2,

@@ -63,7 +63,7 @@ class GraphRecursiveSVM(CalibratedProbabilities, GraphRecursive):
         max_iter: int = 1000,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        intercept_prior: float = 0.0,
+        intercept_prior: float | str = "auto",
         class_weight: Any = None,
         thresholds: str = "zero",
         probability: bool = False,

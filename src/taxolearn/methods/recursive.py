@@ -19,7 +19,8 @@ from taxolearn.methods.certified import CertifiedClassifier
 from taxolearn.methods.checkpoint import Checkpoint, mark_of
 from taxolearn.methods.empty_classes import with_borrowed_intercepts
 from taxolearn.methods.growing import grown_dual, grown_problem
-from taxolearn.methods.inputs import check_positive, check_rows
+from taxolearn.methods.inputs import check_number, check_positive, check_rows
+from taxolearn.methods.intercept_prior import bias_prior
 from taxolearn.methods.progress import pass_reporter
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum, flat, node_weights, path_sum
@@ -33,7 +34,6 @@ from taxolearn.solvers import (
     solve_tree_sweeps,
 )
 from taxolearn.structure import Taxonomy
-from taxolearn.structure.names import show
 
 SOLVERS = ("auto", "tree", "descent", "newton", "levels")
 Loss = MarginLoss | Softmax
@@ -79,7 +79,7 @@ class Recursive(CertifiedClassifier):
     weights: Any
     root: str
     solver: str
-    intercept_prior: float
+    intercept_prior: float | str
     warm_start: bool
     node_weights_: npt.NDArray[np.float64]
     checkpoint: str | Path | None
@@ -101,9 +101,7 @@ class Recursive(CertifiedClassifier):
         elif np.ndim(self.weights) == 0:
             check_positive(weights=self.weights)
         check_positive(checkpoint_seconds=self.checkpoint_seconds)
-        prior = self.intercept_prior
-        if isinstance(prior, bool) or not isinstance(prior, int | float) or not np.isfinite(prior):
-            raise DataError(f"intercept_prior={show(prior)} is not allowed; give a number")
+        check_number("intercept_prior", self.intercept_prior, "auto")
 
     def _loss(self) -> Loss:
         return Softmax() if self.loss == "softmax" else margin_loss(self.loss, self._losses)
@@ -131,6 +129,9 @@ class Recursive(CertifiedClassifier):
         if problem.taxonomy is None:
             return flat(problem.n_classes)
         return path_sum(problem.taxonomy, problem.class_nodes, self.node_weights_)
+
+    def _bias_prior(self, problem: Problem, tie: PathSum) -> float:
+        return bias_prior(self.intercept_prior, self.loss, problem, tie, self._bias_feature)
 
     def _solver(self, problem: Problem, tie: PathSum) -> Any:
         """The solver asked for, or the one that suits the loss and the structure."""
@@ -164,7 +165,7 @@ class Recursive(CertifiedClassifier):
         report = pass_reporter(bool(verbose), float(self.tol))
         settings: dict[str, Any] = {
             "bias_feature": self._bias_feature,
-            "bias_prior": float(self.intercept_prior),
+            "bias_prior": self._bias_prior(problem, tie),
             "tol": float(self.tol),
             "max_iter": self._epochs,
             "max_seconds": self.max_seconds,
@@ -205,7 +206,7 @@ class Recursive(CertifiedClassifier):
 
     def _certify(self, problem: Problem, solution: Solution) -> Certificate:
         loss, tie = self._loss(), self._tie(problem)
-        prior = float(self.intercept_prior)
+        prior = self._bias_prior(problem, tie)
         if isinstance(loss, Softmax):
             return certify_softmax(problem, solution, tie, self.C, self._bias_feature, prior)
         return certify_path_sum(problem, solution, loss, tie, self.C, self._bias_feature, prior)

@@ -40,9 +40,11 @@ class RecursiveLogistic(LogisticProbabilities, Recursive):
         "pinned": the root's vector is zero, so that classes under different children of the root share nothing, and
         each child's subtree is a problem of its own. "free": the root has a vector, tied to zero like that of any
         other node to its parent's, with its own a_n.
-    intercept_prior : float
-        What an intercept costs: 1/2 (b_l - intercept_prior)^2. With -1 a class that knows nothing already answers
-        no to every row, which makes very large label sets two to three times cheaper.
+    intercept_prior : float or "auto"
+        Where intercepts are tied to: 1/2 (b_l - intercept_prior)^2. With 0 it is paid for in duals of other classes'
+        rows that an intercept says no to them, and where classes share nodes these push the shared vectors away. "auto"
+        is 0 where no node is shared, as in `OneVsRestSVM`, and else the intercept of a class that knows nothing and
+        says no: minus the logarithm of the number of rows (0 for softmax).
     tol : float
         Certified relative gap to reach; 5e-2 is enough for predictions at scale, 1e-2 is precise.
     solver : {"auto", "tree", "descent", "newton", "levels"}
@@ -78,7 +80,7 @@ class RecursiveLogistic(LogisticProbabilities, Recursive):
         solver: str = "auto",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        intercept_prior: float = 0.0,
+        intercept_prior: float | str = "auto",
         class_weight: Any = None,
         thresholds: str = "zero",
         holdout: float = 0.2,

@@ -54,6 +54,20 @@ class GraphTie:
         """
         return np.flatnonzero(~self.pinned)
 
+    @property
+    def shares(self) -> bool:
+        """Whether two classes pull at each other: edges lead from one to the other past no pinned node.
+
+        >>> star = ClassGraph.from_edges([("Animal", "Cat"), ("Animal", "Dog")])
+        >>> graph_tie(star, ["Cat", "Dog"], ridge=1.0).shares, graph_tie(star, ["Cat", "Dog"], pinned=["Animal"]).shares
+        (True, False)
+        """
+        part = np.full(self.graph.n_nodes, -1)
+        part[self.free] = sp.csgraph.connected_components(self.precision(), directed=False)[1]
+        of_classes = part[self.class_nodes]
+        of_classes = of_classes[of_classes >= 0]
+        return len(np.unique(of_classes)) < len(of_classes)
+
     def precision(self) -> sp.csr_array:
         """Laplacian plus ridge on the free nodes: the inverse covariance of their vectors.
 

@@ -47,6 +47,16 @@ class PathSum:
         """
         return int(self.paths.shape[1])
 
+    @property
+    def shares(self) -> bool:
+        """Whether two classes have a vector in common.
+
+        >>> flat(3).shares
+        False
+        """
+        users = np.bincount(self.paths.indices, minlength=self.n_nodes)
+        return bool(np.any((users > 1) & (self.scale > 0)))
+
     def class_covariance(self) -> npt.NDArray[np.float64]:
         """A = P diag(a) P', classes x classes and dense.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,13 @@ from taxolearn.solvers.tree_weights import Form, dual_weights, make_weights, wei
 _EPOCHS = 3  # over a class's rows at a visit
 _SWEEPS = (3, 10)  # over the tree between two pricings, where pricing is cheap and where it is dear
 _GROWTH = 8.0  # times as many rows at most that a class works on after a pricing
-_KEEP_PASSES = 2  # in which rows that turned out useless stay: weights still move much
 # rows this near to having a loss are worked on too, where pricing is cheap and where it is dear
 _AHEAD = (0.05, 0.15)
 _SHARE = 0.3  # of the tolerated gap may come from rows that a class does not work on
 _GOAL = 0.1  # of the tolerated gap is left to a class at a visit
 _BLOCK_CLASSES = 64  # one read of X prices this many
 _TURNED = 8  # vectors turned into columns at a time
-_SCRATCH_BYTES = 64 * 2**20  # of a worker's room for pricing
+_SCRATCH_BYTES = 80 * 2**20  # of a worker's room for pricing
 
 Array = npt.NDArray[np.float64]
 OnPass = Callable[[Progress, Callable[[], sp.csr_array]], None]
@@ -84,6 +83,18 @@ def solve_tree_sweeps(
     with threadpoolctl.threadpool_limits(1, user_api="blas"):
         run = _Run(problem, loss, tie, C, bias_feature, bias_prior, tol, seed, start)
         return run.solve(ThreadEngine(n_jobs, max_seconds), max_iter, on_pass)
+
+
+class _Part(NamedTuple):
+    """What pricing some classes found: which of their rows stay, as bits, and fresh ones. No two start at one class."""
+
+    start: int
+    stop: int
+    keep: npt.NDArray[np.uint8]
+    fresh: npt.NDArray[np.int32]
+
+
+_NOTHING = (np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32))
 
 
 class _Run:
@@ -182,13 +193,13 @@ class _Run:
         sizes = np.diff(self.active.indptr)
         growth = min(max(1.0, self._dearness()), _GROWTH)
         most = (growth * np.maximum(64, sizes)).astype(np.int64)
-        keep = np.ones(len(self.active.rows), dtype=np.bool_)
         begin, finish = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        parts: list[tuple[int, int, npt.NDArray[np.int32]]] = []
+        parts: list[_Part] = []
         tasks = self._price_tasks(engine.n_workers)
 
-        def task(span: tuple[int, int, int]) -> npt.NDArray[np.int32] | None:
+        def task(span: tuple[int, int, int]) -> _Part | None:
             top, start, stop = span
+            keep = np.ones(self.active.indptr[stop] - self.active.indptr[start], dtype=np.bool_)
             scratch = self.scratch.pop() if self.scratch else self._make_scratch()
             fresh = np.empty(int(most[start:stop].sum()), dtype=np.int32)
             self.pricing.price_classes(
@@ -215,20 +226,20 @@ class _Run:
                 engine.stop,
             )
             self.scratch.append(scratch)
-            return None if engine.stop[0] else fresh[: finish[stop - 1]].copy()
+            if engine.stop[0]:
+                return None
+            return _Part(start, stop, np.packbits(keep), fresh[: finish[stop - 1]].copy())
 
-        def keep_part(span: tuple[int, int, int], fresh: npt.NDArray[np.int32] | None) -> None:
-            if fresh is not None:
-                parts.append((span[1], span[2], fresh))
+        def keep_part(_span: tuple[int, int, int], part: _Part | None) -> None:
+            if part is not None:
+                parts.append(part)
 
         outcome = engine.run(task, tasks, keep_part)
         self.scratch.clear()
-        for start, stop, _ in parts:
+        for start, stop, *_ in parts:
             self.polished[start:stop] = self.report[start:stop, self.pricing.BIAS]
         if outcome is Outcome.COMPLETED:
-            if self.passes < _KEEP_PASSES:
-                keep[:] = True
-            self._regrow(parts, keep, begin, finish)
+            self._regrow(sorted(parts), begin, finish)
             self.passes += 1
         return outcome
 
@@ -260,21 +271,23 @@ class _Run:
                 tasks.append((int(top), int(start), int(min(finish, start + size))))
         return tasks
 
-    def _regrow(self, parts: list[Any], keep: Any, begin: Any, finish: Any) -> None:
+    def _regrow(self, parts: list[_Part], begin: Any, finish: Any) -> None:
         """Drop rows and add fresh ones in place: two copies would be what a solve takes most memory for."""
         old, positive, rows, dual = self.active
         self.active = None
-        self.pricing.drop_rows(old, keep, rows, dual)
-        indptr = np.concatenate(([0], np.cumsum(np.diff(old) + finish - begin)))
+        # classes of closed trees stay as they are
+        edges = [0, *(edge for part in parts for edge in (part.start, part.stop)), len(positive)]
+        closed = [_Part(a, b, *_NOTHING) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+        parts = sorted([*parts, *(part for part in closed if part.start < part.stop)])
+        kept = np.zeros_like(old)
+        for start, stop, bits, _ in parts:
+            keep = np.unpackbits(bits, count=old[stop] - old[start] if len(bits) else 0)
+            self.pricing.drop_rows(start, stop, old, keep, rows, dual, kept)
+        indptr = np.concatenate(([0], np.cumsum(np.diff(kept) + finish - begin)))
         rows.resize(indptr[-1], refcheck=False)
         dual.resize(indptr[-1], refcheck=False)
-        last, nothing = len(positive), np.empty(0, dtype=np.int32)
-        for start, stop, fresh in [*sorted(parts, key=lambda part: -part[0]), (0, 0, nothing)]:
-            self.pricing.add_rows(
-                stop, last, old, indptr, nothing, begin, finish, rows, dual
-            )  # of closed trees
-            self.pricing.add_rows(start, stop, old, indptr, fresh, begin, finish, rows, dual)
-            last = start
+        for start, stop, _, fresh in reversed(parts):
+            self.pricing.add_rows(start, stop, kept, indptr, fresh, begin, finish, rows, dual)
         self.active = self.descent.Active(indptr, positive, rows, dual)
 
     def bounds(self) -> tuple[Array, Array]:
