@@ -36,6 +36,7 @@ from taxolearn.solvers import (
 from taxolearn.structure import Taxonomy
 
 SOLVERS = ("auto", "tree", "descent", "newton", "levels")
+_DUALS = 2**28  # of a logistic loss, none of them zero: 2 GB
 Loss = MarginLoss | Softmax
 
 
@@ -140,7 +141,7 @@ class Recursive(CertifiedClassifier):
         chosen = self.solver
         if chosen == "auto":
             sweeps = tree and not smooth and (problem.taxonomy is None or tie.scale[0] == 0.0)
-            chosen = "newton" if smooth else "tree" if sweeps else "descent"
+            chosen = "tree" if sweeps else "newton" if smooth and not self._descends(problem) else "descent"
         wrong = {
             "tree": not tree or smooth or (problem.taxonomy is not None and tie.scale[0] != 0.0),
             "descent": self.loss == "softmax",
@@ -158,6 +159,11 @@ class Recursive(CertifiedClassifier):
             "newton": solve_smooth,
             "levels": solve_level_sweep,
         }[chosen]
+
+    def _descends(self, problem: Problem) -> bool:
+        """Whether coordinate descent beats Newton's method: sparse rows, no high precision, and room for all duals."""
+        room = problem.n_rows * problem.n_classes <= _DUALS
+        return self.loss == "logistic" and sp.issparse(problem.X) and room and self.tol >= 1e-4
 
     def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
         tie = self._tie(problem)
