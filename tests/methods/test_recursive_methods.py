@@ -18,6 +18,7 @@ import scipy.sparse as sp
 import taxolearn
 from taxolearn import OneVsRestSVM, RecursiveLogistic, RecursiveSVM, Taxonomy
 from taxolearn.errors import DataError, LabelError
+from taxolearn.problem import make_problem
 from taxolearn.solvers import solve_path_descent, solve_smooth, solve_tree_sweeps
 
 TREE = Taxonomy.from_paths(["all/animal/cat", "all/animal/dog", "all/plant/rose", "all/plant/oak"])
@@ -66,10 +67,8 @@ def test_a_flat_tree_with_a_pinned_root_is_one_vs_rest() -> None:
 def test_the_solver_that_suits() -> None:
     X, y = blobs()
 
-    def chosen(model: Any) -> Any:
-        from taxolearn.problem import make_problem
-
-        problem = make_problem(X, y, model.taxonomy, empty_classes="keep")
+    def chosen(model: Any, form: Any = np.asarray) -> Any:
+        problem = make_problem(form(X), y, model.taxonomy, empty_classes="keep")
         model._prepare(problem)
         return model._solver(problem, model._tie(problem))
 
@@ -79,6 +78,10 @@ def test_the_solver_that_suits() -> None:
     assert chosen(RecursiveSVM(DAG)) is solve_path_descent
     assert chosen(RecursiveLogistic(TREE)) is solve_smooth
     assert chosen(RecursiveLogistic(DAG, loss="softmax")) is solve_smooth
+    # rows of text: coordinate descent is several times faster, unless high precision is asked for
+    assert chosen(RecursiveLogistic(TREE), sp.csr_array) is solve_path_descent
+    assert chosen(RecursiveLogistic(TREE, tol=1e-6), sp.csr_array) is solve_smooth
+    assert chosen(RecursiveLogistic(TREE, loss="softmax"), sp.csr_array) is solve_smooth
     for model in (
         RecursiveSVM(DAG, solver="tree"),
         RecursiveSVM(TREE, loss="hinge", solver="newton"),
@@ -87,6 +90,43 @@ def test_the_solver_that_suits() -> None:
     ):
         with pytest.raises(DataError, match=r"^solver='\w+' cannot solve loss=.*; use solver='auto'$"):
             model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, -1.0),
+        ({"intercept_scaling": 2.0}, -0.5),  # the intercept is twice that
+        ({"intercept_prior": -0.3}, -0.3),
+        ({"intercept_prior": 0}, 0.0),
+        ({"weights": "leaf"}, 0.0),  # nothing shared: plain one-vs-rest
+        ({"taxonomy": STAR}, 0.0),
+        ({"taxonomy": STAR, "root": "free"}, -1.0),
+        ({"taxonomy": DAG}, -1.0),
+        ({"taxonomy": None}, 0.0),
+        ({"fit_intercept": False}, 0.0),
+        ({"loss": "logistic"}, -np.log(40)),
+        ({"loss": "softmax"}, 0.0),
+    ],
+)
+def test_where_intercepts_are_tied_to(options: dict[str, Any], expected: float) -> None:
+    X, y = blobs()
+    given = {"taxonomy": TREE, "loss": "hinge", "tol": 1e-3, **options}
+    model = estimator(given.pop("loss"), given.pop("taxonomy"), **given)
+    problem = make_problem(X, y, model.taxonomy)
+    model._prepare(problem)
+    assert model._bias_prior(problem, model._tie(problem)) == pytest.approx(expected)
+    fitted = model.fit(X, y)
+    named = LOSSES[model.loss](**{**model.get_params(), "intercept_prior": expected}).fit(X, y)
+    assert fitted.certificate_.primal == named.certificate_.primal
+
+
+def test_where_losses_count_little_intercepts_are_the_prior() -> None:
+    X, y = blobs()
+    model = RecursiveSVM(TREE, C=1e-6, tol=1e-6, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.intercept_, -1.0, atol=1e-3)
+    free = RecursiveSVM(TREE, C=1e-6, tol=1e-6, random_state=0, intercept_prior=0.0).fit(X, y)
+    np.testing.assert_allclose(free.intercept_, 0.0, atol=1e-3)
 
 
 @every_loss

@@ -208,6 +208,43 @@ def test_a_rough_gap_on_dense_rows_is_priced_in_single_precision_and_still_certi
     assert certificate.dual == pytest.approx(solution.history[-1].dual, rel=1e-5)
 
 
+@every_hinge
+@pytest.mark.parametrize("form", ["classes", "nodes", "duals"])
+def test_duals_in_single_precision_are_certified_in_double(name, form, monkeypatch):
+    if form != "classes":
+        monkeypatch.setattr(tree_weights, "_DENSE_BYTES", 0)
+    if form == "duals":
+        monkeypatch.setattr(tree_weights, "_SPARSE_BYTES", 0)
+    problem = many()
+    tie, loss = tie_of(problem), MARGIN_LOSSES[name]
+    solution = solve_tree_sweeps(problem, loss, tie, 0.1, tol=1e-2, bias_prior=-1.0)
+    # the duals of the hinge have a bound, which rounding must not pass
+    assert solution.dual.dtype == (np.float32 if name == "squared_hinge" else np.float64)
+    certificate = certify_path_sum(problem, solution, loss, tie, 0.1, 1.0, -1.0)
+    assert certificate.holds(1e-2)
+    # and once more from the definition
+    d, has = solution.dual.toarray().astype(np.float64).T, problem.targets.toarray() > 0
+    signed = np.where(has, d, -d)
+    sums = tie.paths.T @ (signed.T @ problem.X.toarray())
+    beta = signed.sum(axis=0)
+    conjugates = loss.conjugate(d, np.full(d.shape, 0.1)).sum()
+    dual = -0.5 * tie.scale @ (sums**2).sum(axis=1) - 0.5 * beta @ beta + beta.sum() - conjugates
+    assert certificate.dual == pytest.approx(dual, rel=1e-12)
+
+
+def test_trees_that_are_done_are_left_alone():
+    # one tree is easy, another hard: the first one's rows must not be touched by the passes for the other
+    rng = np.random.default_rng(3)
+    tree = Taxonomy.from_edges([("all", "t0"), ("all", "t1")] + [(f"t{k % 2}", f"leaf{k}") for k in range(6)])
+    y = rng.integers(6, size=200)
+    X = 3.0 * np.eye(6)[y] + np.where((y % 2)[:, None], 3.0, 0.1) * rng.normal(size=(200, 6))
+    problem = make_problem(sp.csr_array(X), [f"leaf{k}" for k in y], tree)
+    tie, loss = tie_of(problem), MARGIN_LOSSES["squared_hinge"]
+    solution = solve_tree_sweeps(problem, loss, tie, 0.01, tol=1e-8, max_iter=2000)
+    assert solution.n_iter > 3
+    assert certify_path_sum(problem, solution, loss, tie, 0.01, 1.0).holds(1.01e-8)
+
+
 def test_a_warm_start_goes_on_where_the_other_stopped():
     problem = many()
     tie, loss = tie_of(problem), MARGIN_LOSSES["squared_hinge"]

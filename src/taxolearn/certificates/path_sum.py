@@ -75,8 +75,8 @@ def certify_path_sum(
         losses = _losses(problem, X, vectors, intercept, loss, np.flatnonzero(counted))
         penalty = vectors.penalty()
         primal = penalty + 0.5 * float(np.sum((bias[counted] - bias_prior) ** 2)) + C * losses
-        signed, conjugates = _signed_dual(problem, sp.csr_array(solution.dual), counted, loss, C)
-        beta = bias_feature * np.asarray(signed.sum(axis=1)).ravel()
+        signed, sums, conjugates = _signed_dual(problem, sp.csr_array(solution.dual), counted, loss, C)
+        beta = bias_feature * sums
         dual = -0.5 * float(beta @ beta) - bias_prior * float(beta.sum()) - conjugates
         if _are_of(weights, signed):  # u_n = a_n z_n, hence a_n ||z_n||^2 = ||u_n||^2 / a_n
             dual -= penalty
@@ -273,10 +273,11 @@ def _weighted_square(system: Any, right: Any) -> float:
 
 def _signed_dual(
     problem: Problem, dual: sp.csr_array, counted: npt.NDArray[np.bool_], loss: MarginLoss, C: float
-) -> tuple[sp.csr_array, float]:
-    """d_il y_il, and sum_il (c_il loss)*(-d_il): infinite outside the bounds and for a class without losses."""
+) -> tuple[sp.csr_array, Array, float]:
+    """d_il y_il, its sum over i, and sum_il (c_il loss)*(-d_il): infinite outside the bounds and without losses."""
     keys = _keys(problem.targets)
     signed = np.empty_like(dual.data)
+    sums = np.zeros(problem.n_classes)
     conjugates = 0.0
     for start in range(0, dual.nnz, _DUALS):
         span = slice(start, min(start + _DUALS, dual.nnz))
@@ -289,8 +290,10 @@ def _signed_dual(
         conjugates += float(np.sum(loss.conjugate(d, cost)))  # (c loss)*(0) = 0: only stored duals matter
         if np.any(d[~counted[k]] != 0):
             conjugates = np.inf
-        signed[span] = np.where(has, d, -d)
-    return sp.csr_array((signed, dual.indices, dual.indptr), shape=dual.shape), conjugates
+        d = np.where(has, d, -d)
+        sums += np.bincount(k, d, problem.n_classes)
+        signed[span] = d
+    return sp.csr_array((signed, dual.indices, dual.indptr), shape=dual.shape), sums, conjugates
 
 
 def _quadratic(X: Any, signed: sp.csr_array, tie: PathSum) -> float:
