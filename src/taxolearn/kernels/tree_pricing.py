@@ -334,7 +334,8 @@ def _price_block(
     _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior, bias, losses)
     for b in range(width):
         cls = start + b
-        shift = bias[b] * bias_feature
+        # rows with a loss at the polished bias stand in the primal's way, those with one at the dual's in the dual's
+        shift = max(bias[b] * bias_feature, biases[cls] * bias_feature)
         report[cls, LOSSES] = losses[b]
         report[cls, BIAS] = bias[b]
         own = active.indptr[cls] + active.positive[cls]
