@@ -213,6 +213,8 @@ def test_pricing_finds_objectives_biases_and_missing_rows(bias_feature, room):
             further = price(made, bias_feature, b0, room, further)[0][:, tree_pricing.BIAS].copy()
         best = np.min([objective(b0 + np.full(5, t))[1] for t in np.linspace(-8, 8, 4001)], axis=0)
         np.testing.assert_allclose(objective(further)[1], best, rtol=1e-4)
+    # rows that have a loss at the polished bias or at the dual's
+    losses, _ = objective(np.maximum(b, biases))
     for k in range(5):
         mine = set(made.active.rows[6 * k : 6 * k + 6].tolist())
         others = sorted(
@@ -228,9 +230,9 @@ def test_pricing_finds_objectives_biases_and_missing_rows(bias_feature, room):
 
 def test_pricing_ahead_finds_rows_that_are_about_to_have_a_loss():
     made = Made()
-    biases = np.full(5, -1.2)  # low: few rows have a loss
-    report, _, fresh, begin, finish = price(made, 1.0, -1.2, 5, biases, ahead=0.4)
-    scores = made.W @ made.X.T + report[:, tree_pricing.BIAS, None]
+    biases = np.full(5, -1.4)  # low: few rows have a loss
+    report, _, fresh, begin, finish = price(made, 1.0, -1.4, 5, biases, ahead=0.4)
+    scores = made.W @ made.X.T + np.maximum(report[:, tree_pricing.BIAS], biases)[:, None]
     found = 0
     for k in range(5):
         others = np.setdiff1d(np.arange(N), made.active.rows[6 * k : 6 * k + 6])
@@ -239,6 +241,19 @@ def test_pricing_ahead_finds_rows_that_are_about_to_have_a_loss():
         assert set(fresh[begin[k] : finish[k]].tolist()) == set(worst[:2])
         found += sum(scores[k, i] <= -1.0 for i in worst[:2])
     assert found > 0  # rows without a loss now are among them
+
+
+def test_rows_that_only_the_polished_bias_puts_right_are_not_overlooked():
+    made = Made()
+    biases = np.full(5, 3.0)  # far too high: at the dual's bias every row has a loss, polishing lowers it
+    report, _, fresh, begin, finish = price(made, 1.0, 0.0, 5, biases)
+    assert np.all(report[:, tree_pricing.BIAS] < 1.0)
+    assert np.all(finish - begin == 2)
+    scores = made.W @ made.X.T
+    for k in range(5):
+        others = np.setdiff1d(np.arange(N), made.active.rows[6 * k : 6 * k + 6])
+        worst = sorted(others, key=lambda i: -made.cost()[k, i] * made.loss.value(-scores[k, i] - 3.0))
+        assert set(fresh[begin[k] : finish[k]].tolist()) == set(worst[:2])
 
 
 def test_pricing_ends_at_a_raised_flag():
