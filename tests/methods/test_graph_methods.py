@@ -14,10 +14,12 @@ from taxolearn import (
     GraphRecursiveLogistic,
     GraphRecursiveSVM,
     OneVsRestSVM,
+    RecursiveLogistic,
     RecursiveSVM,
     Taxonomy,
 )
 from taxolearn.errors import DataError, TaxonomyError
+from taxolearn.regularizers import graph_laplacian
 
 LEAVES = ["a1", "a2", "b1", "b2"]
 
@@ -40,6 +42,62 @@ def test_a_tree_given_as_a_graph_gives_the_answer_of_the_tree() -> None:
     np.testing.assert_allclose(on_graph.coef_[order], on_tree.coef_, atol=1e-4)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_and_so_does_the_logistic_loss(loss: str) -> None:
+    X, y = rows()
+    tree = Taxonomy.from_paths(["all/a/a1", "all/a/a2", "all/b/b1", "all/b/b2"])
+    shared: dict[str, Any] = {"loss": loss, "C": 3.0, "tol": 1e-9, "max_iter": 5000}
+    on_tree = RecursiveLogistic(tree, **shared).fit(X, y)
+    graph = ClassGraph.from_taxonomy(tree)
+    on_graph = GraphRecursiveLogistic(graph, ridge=0.0, pinned=["all"], **shared).fit(X, y)
+    order = [on_graph.classes_.tolist().index(name) for name in on_tree.classes_]
+    assert on_graph.certificate_.primal == pytest.approx(on_tree.certificate_.primal, rel=1e-7)
+    np.testing.assert_allclose(on_graph.coef_[order], on_tree.coef_, atol=1e-4)
+    np.testing.assert_allclose(on_graph.predict_proba(X)[:, order], on_tree.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("pinned", [None, ["latent"], ["a1"]], ids=str)
+def test_softmax_over_a_graph_is_the_cone_programme(pinned: Any) -> None:
+    import cvxpy as cp
+
+    X, y = rows(4, n=20)
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 3.0], size=20)
+    edges = [("a1", "a2", 2.0), ("a2", "latent", 1.0), ("b1", "latent", 0.5), ("b1", "b2", 1.5)]
+    model = GraphRecursiveLogistic(
+        ClassGraph.from_edges(edges), C=2.0, loss="softmax", ridge=0.3, pinned=pinned, tol=1e-9, max_iter=500
+    ).fit(X, y, sample_weight=weight)
+    names = [*LEAVES, "latent"]
+    W, b = cp.Variable((5, 5)), cp.Variable(4)
+    at = {name: W[k] for k, name in enumerate(names)}
+    penalty = sum(e * cp.sum_squares(at[i] - at[j]) for i, j, e in edges) + 0.3 * cp.sum_squares(W)
+    scores = X @ W[:4].T + np.ones((20, 1)) @ cp.reshape(b, (1, 4), order="C")
+    own = np.eye(4)[[LEAVES.index(name) for name in y]]
+    losses = cp.log_sum_exp(scores, axis=1) - cp.sum(cp.multiply(own, scores), axis=1)
+    objective = 0.5 * penalty + 0.5 * cp.sum_squares(b) + 2.0 * weight @ losses
+    programme = cp.Problem(cp.Minimize(objective), [at[name] == 0 for name in pinned or []])
+    programme.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    assert programme.status == cp.OPTIMAL
+    certificate = model.certificate_
+    assert certificate.holds(1.01e-9)
+    assert certificate.primal == pytest.approx(programme.value, rel=1e-6)
+    assert certificate.dual <= programme.value * (1 + 1e-7)
+    order = [model.classes_.tolist().index(name) for name in LEAVES]
+    np.testing.assert_allclose(model.coef_[order], W.value[:4], atol=1e-4)
+
+
+def test_softmax_has_one_label_a_row() -> None:
+    X, y = rows(3)
+    sets = [[name, "b2"] if name == "a1" else [name] for name in y]
+    with pytest.raises(DataError, match="needs exactly one a row"):
+        GraphRecursiveLogistic(ClassGraph.from_edges([], nodes=LEAVES), loss="softmax").fit(X, sets)
+
+
+def test_too_many_classes_for_a_dense_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_laplacian, "_DENSE_CLASSES", 3)
+    with pytest.raises(DataError, match="a graph of 4 classes is too large for this loss"):
+        GraphRecursiveLogistic(ClassGraph.from_edges([], nodes=LEAVES), loss="softmax").fit(*rows())
+
+
 def test_without_edges_a_ridge_of_one_is_one_vs_rest() -> None:
     X, y = rows(1)
     flat = OneVsRestSVM(tol=1e-9).fit(X, y)
@@ -50,8 +108,13 @@ def test_without_edges_a_ridge_of_one_is_one_vs_rest() -> None:
 
 @pytest.mark.parametrize(
     "model",
-    [GraphRecursiveSVM(loss="hinge"), GraphRecursiveSVM(), GraphRecursiveLogistic()],
-    ids=["hinge", "squared", "logistic"],
+    [
+        GraphRecursiveSVM(loss="hinge"),
+        GraphRecursiveSVM(),
+        GraphRecursiveLogistic(),
+        GraphRecursiveLogistic(loss="softmax"),
+    ],
+    ids=["hinge", "squared", "logistic", "softmax"],
 )
 def test_certified_and_stored(model: Any, tmp_path: Path) -> None:
     X, y = rows(2)

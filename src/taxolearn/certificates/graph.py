@@ -56,7 +56,7 @@ def certify_graph(
     coef = coef.astype(np.float64, copy=False)
     intercept = np.asarray(solution.weights.intercept, dtype=np.float64)
     bias = intercept / bias_feature if bias_feature else np.full_like(intercept, bias_prior)
-    primal = _penalty(coef, tie) + 0.5 * float(np.sum((bias - bias_prior) ** 2))
+    primal = graph_penalty(coef, tie) + 0.5 * float(np.sum((bias - bias_prior) ** 2))
     duals = sp.csr_array(solution.dual, dtype=np.float64)
     vectors = np.zeros_like(coef)
     beta = np.zeros(problem.n_classes)
@@ -76,13 +76,23 @@ def certify_graph(
         vectors[c] = (d * sign) @ X
         beta[c] = bias_feature * float(d @ sign)
     dual = (
-        -0.5 * _square(vectors, tie) - 0.5 * float(beta @ beta) - bias_prior * float(beta.sum()) - conjugates
+        -0.5 * graph_square(vectors, tie)
+        - 0.5 * float(beta @ beta)
+        - bias_prior * float(beta.sum())
+        - conjugates
     )
     return Certificate(np.array([primal]), np.array([dual]), solution.status)
 
 
-def _penalty(coef: Array, tie: GraphTie) -> float:
-    """The least penalty of node vectors that agree with the classes' and are zero at pinned nodes."""
+def graph_penalty(coef: Array, tie: GraphTie) -> float:
+    """The least penalty of node vectors that agree with the classes' and are zero at pinned nodes.
+
+    >>> from taxolearn import ClassGraph
+    >>> from taxolearn.regularizers.graph_laplacian import graph_tie
+    >>> tie = graph_tie(ClassGraph.from_edges([("a", "b", 3.0)]), ["a", "b"], ridge=1.0)
+    >>> graph_penalty(np.array([[1.0], [2.0]]), tie)  # 1/2 (3 (1 - 2)^2 + 1^2 + 2^2)
+    4.0
+    """
     precision = tie.graph.laplacian() + tie.ridge * sp.eye_array(tie.graph.n_nodes)
     precision = sp.csr_array(precision)
     if np.any(coef[tie.pinned[tie.class_nodes]] != 0):
@@ -103,8 +113,15 @@ def _penalty(coef: Array, tie: GraphTie) -> float:
     return 0.5 * total
 
 
-def _square(vectors: Array, tie: GraphTie) -> float:
-    """tr(V' Q^-1 V) over the nodes that are not pinned."""
+def graph_square(vectors: Array, tie: GraphTie) -> float:
+    """tr(V' Q^-1 V) over the nodes that are not pinned, V having a row a class.
+
+    >>> from taxolearn import ClassGraph
+    >>> from taxolearn.regularizers.graph_laplacian import graph_tie
+    >>> tie = graph_tie(ClassGraph.from_edges([], nodes=["a", "b"]), ["a", "b"], ridge=2.0)
+    >>> graph_square(np.array([[1.0], [3.0]]), tie)
+    5.0
+    """
     place = np.full(tie.graph.n_nodes, -1)
     place[tie.free] = np.arange(len(tie.free))
     at = place[tie.class_nodes]

@@ -1,4 +1,4 @@
-"""The certificate of the softmax loss over path sums."""
+"""The certificate of the softmax loss, over path sums and over graphs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.certificates.base import Certificate
+from taxolearn.certificates.graph import graph_penalty, graph_square
 from taxolearn.losses.softmax import Softmax
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
+from taxolearn.regularizers.graph_laplacian import GraphTie
 from taxolearn.solvers.solution import Solution
 
 _BLOCK_BYTES = 32 * 2**20  # of scores at a time
@@ -20,7 +22,7 @@ _BLOCK_BYTES = 32 * 2**20  # of scores at a time
 def certify_softmax(
     problem: Problem,
     solution: Solution,
-    tie: PathSum,
+    tie: PathSum | GraphTie,
     C: float,
     bias_feature: float,
     bias_prior: float = 0.0,
@@ -34,7 +36,8 @@ def certify_softmax(
         dual   = -1/2 sum_n a_n ||sum_{l under n} v_l||^2 - 1/2 sum_l beta_l^2 - sum_i c_i sum_l p_il log p_il,
 
     s_il = w_l . x_i + s b_l: the conjugate of c (logsumexp(s) - s_y) at c (p - e_y) is c sum_l p_l log p_l, and
-    the bias prior drops out because the betas sum to zero. The weights hold one vector a node.
+    the bias prior drops out because the betas sum to zero. Over path sums the weights hold one vector a node. Over a
+    graph they hold one a class, and the quadratic terms are those of `certify_graph`.
 
     >>> from taxolearn.problem import make_problem
     >>> from taxolearn.regularizers import flat
@@ -59,7 +62,8 @@ def certify_softmax(
     bias = intercept / bias_feature if bias_feature else np.full_like(intercept, bias_prior)
     coef = weights.coef.toarray() if sp.issparse(weights.coef) else weights.coef
     vectors = np.ascontiguousarray(coef.T, dtype=np.float64)
-    primal = _penalty(weights, tie) + 0.5 * float(np.sum((bias - bias_prior) ** 2))
+    penalty = graph_penalty(vectors.T, tie) if isinstance(tie, GraphTie) else _penalty(weights, tie)
+    primal = penalty + 0.5 * float(np.sum((bias - bias_prior) ** 2))
 
     p = sp.csr_array(solution.dual, dtype=np.float64)
     feasible = p.shape == problem.targets.shape and bool(np.all(p.data >= 0))
@@ -82,11 +86,18 @@ def certify_softmax(
             pulls += np.asarray(X[rows].T @ mu)
             beta += bias_feature * mu.sum(axis=0)
     if feasible:
-        under = pulls @ tie.paths  # features x nodes
-        dual -= 0.5 * float(tie.scale @ np.einsum("ij,ij->j", under, under)) + 0.5 * float(beta @ beta)
+        dual -= 0.5 * (_square(pulls, tie) + float(beta @ beta))
     else:
         dual = -np.inf
     return Certificate(np.array([primal]), np.array([dual]), solution.status)
+
+
+def _square(pulls: npt.NDArray[np.float64], tie: PathSum | GraphTie) -> float:
+    """sum_n a_n ||sum_{l under n} v_l||^2, or tr(V' Q^-1 V); `pulls` is features x classes."""
+    if isinstance(tie, GraphTie):
+        return graph_square(np.ascontiguousarray(pulls.T), tie)
+    under = pulls @ tie.paths  # features x nodes
+    return float(tie.scale @ np.einsum("ij,ij->j", under, under))
 
 
 def _penalty(weights: Any, tie: PathSum) -> float:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import scipy.sparse as sp
+import numpy as np
 
-from taxolearn.certificates import Certificate, certify_graph
+from taxolearn.certificates import Certificate, certify_graph, certify_softmax
 from taxolearn.errors import DataError
-from taxolearn.losses import MarginLoss, margin_loss
+from taxolearn.losses import Softmax, margin_loss
 from taxolearn.methods.certified import CertifiedClassifier
 from taxolearn.methods.inputs import check_number
 from taxolearn.methods.intercept_prior import bias_prior
 from taxolearn.methods.progress import pass_reporter
+from taxolearn.models import LinearWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers.graph_laplacian import GraphTie, graph_tie
-from taxolearn.solvers import Solution, solve_graph
+from taxolearn.solvers import Solution, solve_graph, solve_smooth
 from taxolearn.structure import ClassGraph
 from taxolearn.structure.names import show
 
@@ -36,7 +38,12 @@ class GraphRecursive(CertifiedClassifier):
     pinned: Any
     intercept_prior: float | str
     warm_start: bool
-    _dual: tuple[str, float, sp.csr_array]
+    _kept: tuple[str, float, Any]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self.loss != "softmax"
+        return tags
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -50,9 +57,6 @@ class GraphRecursive(CertifiedClassifier):
         if isinstance(self.pinned, str) or not (self.pinned is None or hasattr(self.pinned, "__iter__")):
             raise DataError(f"pinned={show(self.pinned)} is not allowed; give a list of names")
 
-    def _margin_loss(self) -> MarginLoss:
-        return margin_loss(self.loss, self._losses)
-
     def _tie(self, problem: Problem) -> GraphTie:
         graph = ClassGraph.from_edges([], nodes=problem.classes) if self.graph is None else self.graph
         pinned = () if self.pinned is None else tuple(self.pinned)
@@ -63,35 +67,41 @@ class GraphRecursive(CertifiedClassifier):
 
     def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
         tie = self._tie(problem)
-        return solve_graph(
-            problem,
-            self._margin_loss(),
-            tie,
-            float(self.C),
-            bias_feature=self._bias_feature,
-            bias_prior=self._bias_prior(problem, tie),
-            tol=float(self.tol),
-            max_iter=self._epochs,
-            n_jobs=self.n_jobs,
-            max_seconds=self.max_seconds,
-            seed=seed,
-            start=start,
-            on_pass=pass_reporter(bool(verbose), float(self.tol)),
-        )
+        settings: dict[str, Any] = {
+            "bias_feature": self._bias_feature,
+            "bias_prior": self._bias_prior(problem, tie),
+            "tol": float(self.tol),
+            "max_iter": self._epochs,
+            "max_seconds": self.max_seconds,
+            "on_pass": pass_reporter(bool(verbose), float(self.tol)),
+        }
+        if self.loss == "softmax":
+            solution = solve_smooth(problem, Softmax(), tie.factor(), float(self.C), start=start, **settings)
+            weights = LinearWeights(np.asarray(solution.weights.coef), solution.weights.intercept)
+            return replace(solution, weights=weights, details={"start": solution.weights})
+        loss = margin_loss(self.loss, self._losses)
+        settings |= {"n_jobs": self.n_jobs, "seed": seed, "start": start}
+        return solve_graph(problem, loss, tie, float(self.C), **settings)
 
     def _certify(self, problem: Problem, solution: Solution) -> Certificate:
         tie = self._tie(problem)
         prior = self._bias_prior(problem, tie)
-        return certify_graph(problem, solution, self._margin_loss(), tie, self.C, self._bias_feature, prior)
+        if self.loss == "softmax":
+            return certify_softmax(problem, solution, tie, self.C, self._bias_feature, prior)
+        loss = margin_loss(self.loss, self._losses)
+        return certify_graph(problem, solution, loss, tie, self.C, self._bias_feature, prior)
 
-    def _start(self, problem: Problem) -> sp.csr_array | None:
-        """The last dual, where `warm_start` asks for it and rows and labels are the same; C may have changed."""
-        kept = getattr(self, "_dual", None)
+    def _start(self, problem: Problem) -> Any:
+        """The last fit, where `warm_start` asks for it and rows and labels are the same; C may have changed."""
+        kept = getattr(self, "_kept", None)
         if not self.warm_start or kept is None:
             return None
-        mark, C, dual = kept
-        return dual * (self.C / C) if mark == problem.fingerprint() else None
+        mark, C, start = kept
+        if mark != problem.fingerprint():
+            return None
+        return start if self.loss == "softmax" else start * (self.C / C)
 
     def _keep(self, problem: Problem, solution: Solution) -> None:
         if self.warm_start:
-            self._dual = (self.data_["fingerprint"], float(self.C), solution.dual)
+            start = solution.details["start"] if self.loss == "softmax" else solution.dual
+            self._kept = (self.data_["fingerprint"], float(self.C), start)

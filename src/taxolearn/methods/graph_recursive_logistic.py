@@ -30,8 +30,10 @@ class GraphRecursiveLogistic(LogisticProbabilities, GraphRecursive):
         None: no edges, flat over the classes seen.
     C : float
         Weight of the losses.
-    loss : {"logistic"}
-        One class against the rest.
+    loss : {"logistic", "softmax"}
+        One class against the rest, or beyond the paper all classes compared, with one label a row: log sum_l
+        exp(w_l . x_i + b_l s) less the score of the row's own class. Softmax is solved by Newton's method on the
+        classes' covariance, which is dense: for up to 10,000 classes.
     ridge : float
         Pull of every vector towards zero; 0 only where each part of the graph has a pinned node.
     pinned : list of names, optional
@@ -49,7 +51,7 @@ class GraphRecursiveLogistic(LogisticProbabilities, GraphRecursive):
     (['Dog'], True)
     """
 
-    _losses = ("logistic",)
+    _losses = ("logistic", "softmax")
 
     def __init__(
         self,

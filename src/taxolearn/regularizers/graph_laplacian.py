@@ -8,10 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.sparse.linalg import splu
 
 from taxolearn.errors import DataError, TaxonomyError
+from taxolearn.regularizers.path_sum import PathSum
 from taxolearn.structure import ClassGraph
 from taxolearn.structure.names import show
+
+_DENSE_CLASSES = 10_000  # whose covariance may be factored
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +80,30 @@ class GraphTie:
         """
         whole = self.graph.laplacian() + self.ridge * sp.eye_array(self.graph.n_nodes)
         return sp.csr_array(sp.csr_array(whole)[self.free][:, self.free])
+
+    def factor(self) -> PathSum:
+        """The same penalty on class weights as a path sum: W = L U with L L' the classes' covariance, dense.
+
+        >>> tie = graph_tie(ClassGraph.from_edges([], nodes=["Cat", "Dog"]), ["Cat", "Dog"], ridge=0.25)
+        >>> tie.factor().paths.toarray().tolist()
+        [[2.0, 0.0], [0.0, 2.0]]
+        """
+        n_classes = len(self.class_nodes)
+        if n_classes > _DENSE_CLASSES:
+            raise DataError(
+                f"a graph of {n_classes} classes is too large for this loss, which needs a dense matrix classes x "
+                f"classes; there is room for {_DENSE_CLASSES}"
+            )
+        free = np.flatnonzero(~self.pinned[self.class_nodes])  # a pinned class has no vector
+        place = np.cumsum(~self.pinned) - 1
+        at = place[self.class_nodes[free]]
+        lower = np.zeros((n_classes, n_classes))
+        if len(free):
+            right = np.zeros((len(self.free), len(free)))
+            right[at, np.arange(len(free))] = 1.0
+            covariance = splu(sp.csc_array(self.precision())).solve(right)[at]
+            lower[np.ix_(free, free)] = np.linalg.cholesky(0.5 * (covariance + covariance.T))
+        return PathSum(sp.csr_array(lower), np.ones(n_classes))
 
 
 def graph_tie(
