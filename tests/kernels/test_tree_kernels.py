@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from taxolearn import Taxonomy
-from taxolearn.kernels import tree_descent, tree_pricing
+from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
 from taxolearn.kernels.rows import SparseRows
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.regularizers import path_sum
@@ -49,6 +49,7 @@ class Made:
             np.full(5, 2),
             np.array(lists, dtype=np.int32).ravel(),
             rng.uniform(0.0, 0.4, 30) * (rng.random(30) < 0.7),
+            np.full(5, 3),
         )
         self.sign = -np.ones((5, N))
         for k in range(5):
@@ -225,7 +226,7 @@ def test_pricing_finds_objectives_biases_and_missing_rows(bias_feature, room):
         assert report[k, tree_pricing.LEFT_OUT] == pytest.approx(left, abs=1e-12)
         for at in range(6 * k + 2, 6 * k + 6):
             useful = made.active.dual[at] != 0.0 or losses[k, made.active.rows[at]] > 0.0
-            assert keep[at] == useful
+            assert keep[at] == (useful or at < 6 * k + made.active.lasting[k])
 
 
 def test_pricing_ahead_finds_rows_that_are_about_to_have_a_loss():
@@ -272,10 +273,10 @@ def test_rows_are_dropped_and_added_in_place():
     old = np.zeros_like(made.active.indptr)
     everything = np.empty(0, dtype=np.uint8)
     for start, stop, flags in ((0, 1, keep[:6]), (1, 3, keep[6:18]), (3, 5, everything)):
-        tree_pricing.drop_rows(start, stop, made.active.indptr, flags, rows, dual, old)
+        tree_rows.drop_rows(start, stop, made.active.indptr, flags, rows, dual, old)
     assert old.tolist() == [0, 5, 10, 16, 22, 28]
-    tree_pricing.add_rows(3, 5, old, indptr, np.array([8, 9], dtype=np.int32), begin, finish, rows, dual)
-    tree_pricing.add_rows(0, 3, old, indptr, np.array([7], dtype=np.int32), begin, finish, rows, dual)
+    tree_rows.add_rows(3, 5, old, indptr, np.array([8, 9], dtype=np.int32), begin, finish, rows, dual)
+    tree_rows.add_rows(0, 3, old, indptr, np.array([7], dtype=np.int32), begin, finish, rows, dual)
     kept = np.delete(made.active.rows, [3, 10]), np.delete(made.active.dual, [3, 10])
     np.testing.assert_array_equal(rows, np.concatenate([kept[0][:5], [7], kept[0][5:], [8, 9]]))
     np.testing.assert_array_equal(dual, np.concatenate([kept[1][:5], [0.0], kept[1][5:], [0.0, 0.0]]))
@@ -285,13 +286,13 @@ def test_duals_that_are_not_zero_are_taken_in_any_order_of_classes():
     made = Made()
     made.active.dual[[0, 7, 8, 29]] = 0.0
     counts = np.empty(5, dtype=np.int64)
-    tree_descent.count_live(made.active.indptr, made.active.dual, counts)
+    tree_rows.count_live(made.active.indptr, made.active.dual, counts)
     expected = [np.count_nonzero(made.active.dual[6 * k : 6 * k + 6]) for k in range(5)]
     assert counts.tolist() == expected
     places = np.concatenate(([0], np.cumsum(counts[::-1])))[:5][::-1].copy()  # the last class first
     indices, data = np.empty(sum(expected), dtype=np.int32), np.empty(sum(expected))
     for values, out in ((made.active.rows, indices), (made.active.dual, data)):
-        tree_descent.take_live(made.active.indptr, made.active.dual, values, places, out)
+        tree_rows.take_live(made.active.indptr, made.active.dual, values, places, out)
     for k in range(5):
         live = [j for j in range(6 * k, 6 * k + 6) if made.active.dual[j] != 0.0]
         span = slice(places[k], places[k] + len(live))

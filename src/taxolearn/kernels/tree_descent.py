@@ -39,12 +39,16 @@ class TreeArrays(NamedTuple):
 
 
 class Active(NamedTuple):
-    """The rows that each class works on: rows[indptr[l]:indptr[l+1]], the first `positive[l]` of them its own."""
+    """The rows that each class works on: rows[indptr[l]:indptr[l+1]], the first `positive[l]` of them its own.
+
+    The first `lasting[l]` are never dropped.
+    """
 
     indptr: Any
     positive: Any
     rows: Any
     dual: Any
+    lasting: Any
 
 
 class Costs(NamedTuple):
@@ -208,27 +212,6 @@ def sweep_tree(
             break
     w[:] = 0.0
     return gap
-
-
-@kernel
-def count_live(indptr, dual, counts):
-    """Number of duals of each class that are not zero."""
-    for cls in range(indptr.shape[0] - 1):
-        counts[cls] = 0
-        for k in range(indptr[cls], indptr[cls + 1]):
-            if dual[k] != 0.0:
-                counts[cls] += 1
-
-
-@kernel
-def take_live(indptr, dual, values, places, out):
-    """Write each class's values whose duals are not zero from its place on."""
-    for cls in range(indptr.shape[0] - 1):
-        at = places[cls]
-        for k in range(indptr[cls], indptr[cls + 1]):
-            if dual[k] != 0.0:
-                out[at] = values[k]
-                at += 1
 
 
 @kernel

@@ -212,7 +212,7 @@ def price_classes(
 ):
     """Price the classes start .. stop-1, all under node `top` or the tops after it.
 
-    Fills `report`; `keep`, which begins with class `start`, with False for stored rows of dual and loss zero;
+    Fills `report`; `keep`, which begins with class `start`, with False for rows of dual and loss zero;
     fresh[fresh_start[l]:fresh_stop[l]] with rows to add to class l, at most most[l] of them, leaving out losses of at
     most `share` of its objective, with scores taken as larger by `ahead`: weights move on, and rows that are about
     to have a loss are not looked for twice.
@@ -338,8 +338,7 @@ def _price_block(
         shift = max(bias[b] * bias_feature, biases[cls] * bias_feature)
         report[cls, LOSSES] = losses[b]
         report[cls, BIAS] = bias[b]
-        own = active.indptr[cls] + active.positive[cls]
-        for k in range(own, active.indptr[cls + 1]):
+        for k in range(active.indptr[cls] + active.lasting[cls], active.indptr[cls + 1]):
             score = scores[active.rows[k], b] + shift
             keep[k - base] = active.dual[k] != 0.0 or loss_value(loss, -score) > 0.0
         objective = losses[b] + 0.5 * report[cls, QUADRATIC] + 0.5 * (bias[b] - bias_prior) ** 2
@@ -363,41 +362,3 @@ def _price_block(
         )
         fresh_stop[cls] = at
     return at
-
-
-@kernel
-def drop_rows(start, stop, indptr, keep, rows, dual, new_indptr):
-    """Move what is kept of the classes start .. stop-1 to follow the classes before them, in place.
-
-    `keep` has a flag for each of their rows, or is empty: all stay. new_indptr[stop] is where they end.
-    """
-    at = new_indptr[start]
-    base = indptr[start]
-    everything = keep.shape[0] == 0
-    for cls in range(start, stop):
-        for k in range(indptr[cls], indptr[cls + 1]):
-            if everything or keep[k - base]:
-                rows[at] = rows[k]
-                dual[at] = dual[k]
-                at += 1
-        new_indptr[cls + 1] = at
-
-
-@kernel
-def add_rows(start, stop, old_indptr, indptr, fresh, fresh_start, fresh_stop, rows, dual):
-    """Move the classes start .. stop-1, the last one first, to their new places, and add fresh rows at dual zero.
-
-    In place: no class may move down, and the classes after them must have moved already.
-    """
-    for cls in range(stop - 1, start - 1, -1):
-        old = old_indptr[cls]
-        size = old_indptr[cls + 1] - old
-        at = indptr[cls]
-        for k in range(size - 1, -1, -1):
-            rows[at + k] = rows[old + k]
-            dual[at + k] = dual[old + k]
-        at += size
-        for k in range(fresh_start[cls], fresh_stop[cls]):
-            rows[at] = fresh[k]
-            dual[at] = 0.0
-            at += 1

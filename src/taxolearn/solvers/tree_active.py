@@ -41,6 +41,7 @@ def given_rows(problem: Problem, forest: Forest, start: sp.csr_array, highest: f
     spans = [slice(*given.indptr[k : k + 2].tolist()) for k in forest.classes.tolist()]
     chosen = [given.indices[span][weighted[given.indices[span]]] for span in spans]
     active = _pack(own_indptr, own_rows, chosen, problem.n_rows, dtype)
+    active = active._replace(lasting=active.positive)
     value = np.zeros(problem.n_rows)
     for k, (number, stored) in enumerate(zip(forest.classes.tolist(), spans, strict=True)):
         first, last = active.indptr[k], active.indptr[k + 1]
@@ -85,4 +86,5 @@ def _pack(
     sizes = np.array([len(piece) for piece in pieces], dtype=np.int64).reshape(-1, 2).sum(axis=1)
     indptr = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
     every = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
-    return Active(indptr, np.diff(own_indptr), every, np.zeros(len(every), dtype=dtype))
+    # random rows stand for all those that nobody looks at: without them weights would drift to where they have a loss
+    return Active(indptr, np.diff(own_indptr), every, np.zeros(len(every), dtype=dtype), sizes)

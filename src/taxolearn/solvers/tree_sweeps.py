@@ -112,11 +112,11 @@ class _Run:
         seed: int,
         start: sp.csr_array | None,
     ) -> None:
-        from taxolearn.kernels import tree_descent, tree_pricing
+        from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
         from taxolearn.kernels.dual_descent import row_squares
         from taxolearn.kernels.rows import DenseRows, SparseRows
 
-        self.descent, self.pricing = tree_descent, tree_pricing
+        self.descent, self.pricing, self.storage = tree_descent, tree_pricing, tree_rows
         self.problem, self.loss, self.tie, self.tol, self.seed = problem, loss, tie, tol, seed
         self.bias_feature, self.bias_prior = float(bias_feature), float(bias_prior)
         X = problem.X
@@ -273,7 +273,7 @@ class _Run:
 
     def _regrow(self, parts: list[_Part], begin: Any, finish: Any) -> None:
         """Drop rows and add fresh ones in place: two copies would be what a solve takes most memory for."""
-        old, positive, rows, dual = self.active
+        old, positive, rows, dual, lasting = self.active
         self.active = None
         # classes of closed trees stay as they are
         edges = [0, *(edge for part in parts for edge in (part.start, part.stop)), len(positive)]
@@ -282,13 +282,13 @@ class _Run:
         kept = np.zeros_like(old)
         for start, stop, bits, _ in parts:
             keep = np.unpackbits(bits, count=old[stop] - old[start] if len(bits) else 0)
-            self.pricing.drop_rows(start, stop, old, keep, rows, dual, kept)
+            self.storage.drop_rows(start, stop, old, keep, rows, dual, kept)
         indptr = np.concatenate(([0], np.cumsum(np.diff(kept) + finish - begin)))
         rows.resize(indptr[-1], refcheck=False)
         dual.resize(indptr[-1], refcheck=False)
         for start, stop, _, fresh in reversed(parts):
-            self.pricing.add_rows(start, stop, kept, indptr, fresh, begin, finish, rows, dual)
-        self.active = self.descent.Active(indptr, positive, rows, dual)
+            self.storage.add_rows(start, stop, kept, indptr, fresh, begin, finish, rows, dual)
+        self.active = self.descent.Active(indptr, positive, rows, dual, lasting)
 
     def bounds(self) -> tuple[Array, Array]:
         """Primal and dual of each tree at the last pricing."""
@@ -333,19 +333,19 @@ class _Run:
 
     def dual(self, release: bool = False) -> sp.csr_array:
         """The duals, classes x rows; `release` lets go of the solver's own as they are copied."""
-        (indptr, _, rows, dual), order = self.active, self.forest.classes
+        (indptr, _, rows, dual, _), order = self.active, self.forest.classes
         if release:
             self.active = None
         found = np.empty(len(order), dtype=np.int64)
-        self.descent.count_live(indptr, dual, found)
+        self.storage.count_live(indptr, dual, found)
         counts = np.zeros(self.problem.n_classes, dtype=np.int64)
         counts[order] = found
         ends = np.concatenate(([0], np.cumsum(counts)))
         indices = np.empty(ends[-1], dtype=np.int32)
-        self.descent.take_live(indptr, dual, rows, ends[order], indices)
+        self.storage.take_live(indptr, dual, rows, ends[order], indices)
         del rows
         data = np.empty(ends[-1], dtype=dual.dtype)
-        self.descent.take_live(indptr, dual, dual, ends[order], data)
+        self.storage.take_live(indptr, dual, dual, ends[order], data)
         if ends[-1] < 2**31:
             ends = ends.astype(np.int32)  # of two types SciPy takes the larger for both, and copies
         matrix = sp.csr_array((data, indices, ends), shape=(self.problem.n_classes, self.problem.n_rows))
