@@ -119,11 +119,14 @@ def plot(found: dict[str, list[dict[str, float]]], slopes: dict[str, dict[str, A
         sizes = np.array([result["size"] for result in results])
         for row, (what, label) in enumerate((("seconds", "CPU seconds"), ("megabytes", "MB above the data"))):
             axis, fit = axes[row, column], slopes[name][what]
-            axis.loglog(sizes, [result[what] for result in results], "o", color="C0")
+            values = [result[what] for result in results]
+            axis.loglog(sizes, values, "o", color="C0")
             axis.loglog(sizes, np.exp(fit.intercept) * sizes**fit.slope, "-", color="C1", lw=1)
             axis.set_title(f"exponent {fit.slope:.2f} ± {fit.stderr:.2f}", fontsize=10)
             axis.set_xlabel("non-zeros of X" if name == "length" else name)
             axis.set_xticks(sizes, [f"{size:,.0f}" for size in sizes])
+            ends = [min(values), max(values)]
+            axis.set_yticks(ends, [f"{value:.3g}" for value in ends])
             axis.minorticks_off()
             axis.grid(alpha=0.3)
             if column == 0:
