@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -242,7 +240,6 @@ KILLED = textwrap.dedent(
 )
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_killed_fit_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     script, folder = tmp_path / "killed_fit.py", tmp_path / "checkpoint"
     script.write_text(KILLED)
@@ -254,9 +251,9 @@ def test_a_killed_fit_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
         time.sleep(1.0)  # some passes more
         assert process.poll() is None, process.stderr.read() if process.stderr else ""
     finally:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.communicate()
-    assert process.returncode == -signal.SIGKILL
+    assert process.returncode != 0
     scope: dict[str, Any] = {"__name__": "killed_fit"}
     exec(KILLED, scope)
     fresh = scope["model"](None, 1e-3)

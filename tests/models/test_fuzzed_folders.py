@@ -96,9 +96,9 @@ def swap_files(folder: Path, rng: random.Random) -> None:
         path.unlink()
         if way == 3:
             path.mkdir()
-        elif way == 4:
+        elif way == 4 and os.name == "posix":  # elsewhere the file is missing
             os.mkfifo(path)
-        elif way == 5:
+        elif way == 5 and os.name == "posix":
             path.symlink_to(rng.choice(["/dev/zero", "/dev/null", path.name, "."]))
 
 
@@ -273,7 +273,6 @@ DAMAGES: list[Damage] = [
 ]
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes and devices")
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_thirty_damaged_folders_are_refused_or_load_as_saved(tmp_path: Path, damage: Damage) -> None:
     expected = fingerprint(sample_content())

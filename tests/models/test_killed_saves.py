@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from model_folders import fingerprint, load_content, sample_content, save_content
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs SIGKILL and fork")
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="kills forked copies of itself, and Windows cannot fork"
+)
 
 HERE = Path(__file__).parent
 

@@ -197,7 +197,7 @@ def test_replacing_leaves_two_files_and_what_others_put_there(tmp_path: Path) ->
     assert (tmp_path / "README.md").read_text() == "my model"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="file modes")
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no umask and no mode bits to look at")
 def test_both_files_can_be_read_by_those_who_may_read_new_files(tmp_path: Path) -> None:
     old = os.umask(0o022)
     try:

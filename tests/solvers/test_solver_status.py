@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -193,14 +194,14 @@ with warnings.catch_warnings(record=True) as caught:
     model = OneVsRestSVM(loss="hinge", C=10.0, tol=1e-300, max_iter=10**9).fit(X, label)
 certificate = model.certificate_
 print(json.dumps({
-    "status": certificate.status.value, "gap": certificate.gap, "primal": certificate.primal,
+    "status": certificate.status.value, "gap": certificate.gap, "dual": certificate.dual,
     "finite": bool(np.isfinite(model.weights_.coef).all()), "any": bool(model.weights_.coef.any()),
-    "score": float(model.score(X, label)), "warnings": [str(w.message) for w in caught],
+    "warnings": [str(w.message) for w in caught],
 }))
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+@pytest.mark.skipif(os.name != "posix", reason="on Windows no process can press Ctrl-C for another one alone")
 def test_a_real_ctrl_c_keeps_the_weights_of_a_fit():
     child = subprocess.Popen([sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True)
     try:
@@ -216,5 +217,5 @@ def test_a_real_ctrl_c_keeps_the_weights_of_a_fit():
     assert answer["finite"]
     assert answer["any"]
     assert 0.0 < answer["gap"] <= 1.0
-    assert answer["score"] > 1.0 / 40  # better than one constant answer
+    assert answer["dual"] > 0.0  # which no weights at all would have
     assert any("stopped by interrupted at a certified relative gap" in text for text in answer["warnings"])

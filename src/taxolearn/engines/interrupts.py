@@ -55,12 +55,14 @@ def interrupts() -> Iterator[Request]:
     False
     """
     global _current
-    if _current is not None and threading.current_thread() is threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
+        yield Request()
+        return
+    if _current is not None:
         yield _current
         return
     request = Request()
-    own = threading.current_thread() is threading.main_thread()
-    if not own or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield request
         return
     _current = request

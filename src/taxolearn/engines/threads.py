@@ -104,10 +104,16 @@ class ThreadEngine:
         request: Request,
     ) -> Outcome:
         outcome = Outcome.COMPLETED
+        waiting = list(reversed(tasks))
+
+        def end(early: Outcome) -> Outcome:
+            self.stop[0] = 1
+            waiting.clear()
+            return early
+
         # the work runs on threads even with one worker: the calling thread stays free to notice Ctrl-C
         with ThreadPoolExecutor(self.n_workers) as pool:
             running: dict[Future[Result], Task] = {}
-            waiting = list(reversed(tasks))
             while waiting or running:
                 try:
                     while waiting and len(running) < self.n_workers:
@@ -118,19 +124,13 @@ class ThreadEngine:
                         on_result(running.pop(future), future.result())
                     late = self.deadline is not None and time.monotonic() >= self.deadline
                     if late and outcome is Outcome.COMPLETED and (waiting or running):
-                        outcome = Outcome.TIME_LIMIT
-                        self.stop[0] = 1
-                        waiting.clear()
+                        outcome = end(Outcome.TIME_LIMIT)
                     if request.taken():
-                        outcome = Outcome.INTERRUPTED
-                        self.stop[0] = 1
-                        waiting.clear()
+                        outcome = end(Outcome.INTERRUPTED)
                 except KeyboardInterrupt:  # of a callback, or where requests are not listened to
                     if outcome is Outcome.INTERRUPTED:
                         raise  # asked twice: leave at once
-                    outcome = Outcome.INTERRUPTED
-                    self.stop[0] = 1
-                    waiting.clear()
+                    outcome = end(Outcome.INTERRUPTED)
                 except BaseException:
                     self.stop[0] = 1  # leaving waits for the running tasks: nobody will read what they finish
                     raise

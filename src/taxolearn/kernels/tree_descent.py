@@ -83,9 +83,8 @@ def add_node(rows, tree, active, n, factor, w, share, touched):
         own = active.indptr[first] + active.positive[first]
         for k in range(active.indptr[first], active.indptr[last]):
             if active.dual[k] != 0.0:
-                row_add(
-                    rows, active.rows[k], scale * np.float64(active.dual[k]) * (1.0 if k < own else -1.0), w
-                )
+                signed = np.float64(active.dual[k]) * (1.0 if k < own else -1.0)
+                row_add(rows, active.rows[k], scale * signed, w)
         return
     # classes under n share rows: add up their duals, then read each row once
     found = np.empty(min(active.indptr[last] - active.indptr[first], share.shape[0]), dtype=np.int64)
@@ -142,9 +141,8 @@ def _visit(
                 kept += 1
                 fresh = dual_step(loss, d, margin, reach * squares[i] + bias_feature * bias_feature, c)
                 active.dual[start + k] = fresh
-                change = (
-                    np.float64(active.dual[start + k]) - d
-                ) * y  # as it is stored: perhaps in single precision
+                # as it is stored, which may be in single precision
+                change = (np.float64(active.dual[start + k]) - d) * y
                 if change != 0.0:
                     row_add(rows, i, change * reach, w)
                     bias += change * bias_feature

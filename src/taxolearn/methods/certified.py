@@ -52,7 +52,7 @@ class CertifiedClassifier(TaxonomyClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights and certify them; see the class for the objective.
 
-        Ctrl-C, `max_seconds` and `max_iter` keep the best weights so far: `certificate_.status` and
+        Ctrl-C, `max_seconds` and `max_iter` keep the weights so far, those of the best dual: `certificate_.status` and
         `certificate_.gap` tell.
 
         >>> from taxolearn import OneVsRestSVM

@@ -9,11 +9,10 @@ import numpy as np
 
 from taxolearn.certificates import Certificate, certify_graph, certify_softmax
 from taxolearn.errors import DataError
-from taxolearn.losses import Softmax, margin_loss
-from taxolearn.methods.certified import CertifiedClassifier
+from taxolearn.losses import Softmax
 from taxolearn.methods.inputs import check_number
-from taxolearn.methods.intercept_prior import bias_prior
 from taxolearn.methods.progress import pass_reporter
+from taxolearn.methods.tied import TiedClassifier
 from taxolearn.models import LinearWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers.graph_laplacian import GraphTie, graph_tie
@@ -22,7 +21,7 @@ from taxolearn.structure import ClassGraph
 from taxolearn.structure.names import show
 
 
-class GraphRecursive(CertifiedClassifier):
+class GraphRecursive(TiedClassifier):
     """Base of GraphRecursiveSVM and GraphRecursiveLogistic.
 
     >>> from taxolearn import GraphRecursiveSVM
@@ -30,29 +29,17 @@ class GraphRecursive(CertifiedClassifier):
     True
     """
 
-    _losses: tuple[str, ...]
-
     graph: ClassGraph | None
-    loss: str
     ridge: float
     pinned: Any
-    intercept_prior: float | str
-    warm_start: bool
     _kept: tuple[str, float, Any]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = self.loss != "softmax"
-        return tags
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_choice("loss", self._losses)
         if self.graph is not None and not isinstance(self.graph, ClassGraph):
             raise DataError(
                 f"graph must be a taxolearn.ClassGraph or None, not {show(self.graph)}; build one with from_edges"
             )
-        check_number("intercept_prior", self.intercept_prior, "auto")
         check_number("ridge", self.ridge)
         if isinstance(self.pinned, str) or not (self.pinned is None or hasattr(self.pinned, "__iter__")):
             raise DataError(f"pinned={show(self.pinned)} is not allowed; give a list of names")
@@ -62,33 +49,22 @@ class GraphRecursive(CertifiedClassifier):
         pinned = () if self.pinned is None else tuple(self.pinned)
         return graph_tie(graph, problem.classes, ridge=float(self.ridge), pinned=pinned)
 
-    def _bias_prior(self, problem: Problem, tie: GraphTie) -> float:
-        return bias_prior(self.intercept_prior, self.loss, problem, tie, self._bias_feature)
-
     def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
         tie = self._tie(problem)
-        settings: dict[str, Any] = {
-            "bias_feature": self._bias_feature,
-            "bias_prior": self._bias_prior(problem, tie),
-            "tol": float(self.tol),
-            "max_iter": self._epochs,
-            "max_seconds": self.max_seconds,
-            "on_pass": pass_reporter(bool(verbose), float(self.tol)),
-        }
-        if self.loss == "softmax":
-            solution = solve_smooth(problem, Softmax(), tie.factor(), float(self.C), start=start, **settings)
+        loss = self._loss()
+        settings = self._settings(problem, tie, pass_reporter(bool(verbose), float(self.tol)))
+        if isinstance(loss, Softmax):
+            solution = solve_smooth(problem, loss, tie.factor(), float(self.C), start=start, **settings)
             weights = LinearWeights(np.asarray(solution.weights.coef), solution.weights.intercept)
             return replace(solution, weights=weights, details={"start": solution.weights})
-        loss = margin_loss(self.loss, self._losses)
         settings |= {"n_jobs": self.n_jobs, "seed": seed, "start": start}
         return solve_graph(problem, loss, tie, float(self.C), **settings)
 
     def _certify(self, problem: Problem, solution: Solution) -> Certificate:
-        tie = self._tie(problem)
+        loss, tie = self._loss(), self._tie(problem)
         prior = self._bias_prior(problem, tie)
-        if self.loss == "softmax":
+        if isinstance(loss, Softmax):
             return certify_softmax(problem, solution, tie, self.C, self._bias_feature, prior)
-        loss = margin_loss(self.loss, self._losses)
         return certify_graph(problem, solution, loss, tie, self.C, self._bias_feature, prior)
 
     def _start(self, problem: Problem) -> Any:

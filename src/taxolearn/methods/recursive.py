@@ -14,14 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.certificates import Certificate, certify_path_sum, certify_softmax
 from taxolearn.errors import DataError
-from taxolearn.losses import MarginLoss, Softmax, margin_loss
-from taxolearn.methods.certified import CertifiedClassifier
+from taxolearn.losses import Softmax
 from taxolearn.methods.checkpoint import Checkpoint, mark_of
 from taxolearn.methods.empty_classes import with_borrowed_intercepts
 from taxolearn.methods.growing import grown_dual, grown_problem
-from taxolearn.methods.inputs import check_number, check_positive, check_rows
-from taxolearn.methods.intercept_prior import bias_prior
+from taxolearn.methods.inputs import check_positive, check_rows
 from taxolearn.methods.progress import pass_reporter
+from taxolearn.methods.tied import TiedClassifier
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum, flat, node_weights, path_sum
 from taxolearn.regularizers.node_weights import Rule
@@ -37,7 +36,6 @@ from taxolearn.structure import Taxonomy
 
 SOLVERS = ("auto", "tree", "descent", "newton", "levels")
 _DUALS = 2**28  # of a logistic loss, none of them zero: 2 GB
-Loss = MarginLoss | Softmax
 
 
 class Start(NamedTuple):
@@ -65,7 +63,7 @@ class Kept(NamedTuple):
     problem: Any
 
 
-class Recursive(CertifiedClassifier):
+class Recursive(TiedClassifier):
     """Base of RecursiveSVM and RecursiveLogistic.
 
     >>> from taxolearn import RecursiveSVM
@@ -74,27 +72,16 @@ class Recursive(CertifiedClassifier):
     """
 
     _empty_classes: ClassVar[Literal["drop", "keep"]] = "keep"
-    _losses: tuple[str, ...]
-
-    loss: str
     weights: Any
     root: str
     solver: str
-    intercept_prior: float | str
-    warm_start: bool
     node_weights_: npt.NDArray[np.float64]
     checkpoint: str | Path | None
     checkpoint_seconds: float
     _kept: Kept
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = self.loss != "softmax"
-        return tags
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_choice("loss", self._losses)
         self._check_choice("root", ("pinned", "free"))
         self._check_choice("solver", SOLVERS)
         if isinstance(self.weights, str):
@@ -102,10 +89,6 @@ class Recursive(CertifiedClassifier):
         elif np.ndim(self.weights) == 0:
             check_positive(weights=self.weights)
         check_positive(checkpoint_seconds=self.checkpoint_seconds)
-        check_number("intercept_prior", self.intercept_prior, "auto")
-
-    def _loss(self) -> Loss:
-        return Softmax() if self.loss == "softmax" else margin_loss(self.loss, self._losses)
 
     def _prepare(self, problem: Problem) -> None:
         self.node_weights_ = self._scales(problem)
@@ -130,9 +113,6 @@ class Recursive(CertifiedClassifier):
         if problem.taxonomy is None:
             return flat(problem.n_classes)
         return path_sum(problem.taxonomy, problem.class_nodes, self.node_weights_)
-
-    def _bias_prior(self, problem: Problem, tie: PathSum) -> float:
-        return bias_prior(self.intercept_prior, self.loss, problem, tie, self._bias_feature)
 
     def _solver(self, problem: Problem, tie: PathSum) -> Any:
         """The solver asked for, or the one that suits the loss and the structure."""
@@ -169,14 +149,7 @@ class Recursive(CertifiedClassifier):
         tie = self._tie(problem)
         solve = self._solver(problem, tie)
         report = pass_reporter(bool(verbose), float(self.tol))
-        settings: dict[str, Any] = {
-            "bias_feature": self._bias_feature,
-            "bias_prior": self._bias_prior(problem, tie),
-            "tol": float(self.tol),
-            "max_iter": self._epochs,
-            "max_seconds": self.max_seconds,
-            "on_pass": report,
-        }
+        settings = self._settings(problem, tie, report)
         if solve is solve_smooth:
             settings["start"] = getattr(start, "weights", None)
         else:

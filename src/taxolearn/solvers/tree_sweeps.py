@@ -15,7 +15,7 @@ from taxolearn.losses import MarginLoss
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
 from taxolearn.solvers.solution import Progress, Solution, Status
-from taxolearn.solvers.tree_active import first_rows, given_rows
+from taxolearn.solvers.tree_active import first_rows
 from taxolearn.solvers.tree_forest import make_forest
 from taxolearn.solvers.tree_weights import Form, dual_weights, make_weights, weights_form
 
@@ -133,10 +133,8 @@ class _Run:
         # the largest dual of a row of cost 1, as the kernels know it; single precision might pass it
         highest = float(type(loss).kernel_upper(loss, C))  # type: ignore[attr-defined]
         dtype = np.float64 if np.isfinite(highest) else self.float
-        if start is None:
-            self.active = first_rows(problem, self.forest, np.random.default_rng(seed), dtype)
-        else:
-            self.active = given_rows(problem, self.forest, start, highest, dtype)
+        rng = np.random.default_rng(seed)
+        self.active = first_rows(problem, self.forest, rng, start, highest, dtype)
         self.biases = bias_prior + self.bias_feature * self._signed_sums()
         self.polished = self.biases.copy()
         self.report = np.zeros((len(order), tree_pricing.REPORT_WIDTH))
@@ -152,10 +150,9 @@ class _Run:
         sums = np.zeros(len(active.positive))
         for k in range(len(sums)):
             start, stop = active.indptr[k], active.indptr[k + 1]
-            own = start + active.positive[k]
-            sums[k] = active.dual[start:own].sum(dtype=np.float64) - active.dual[own:stop].sum(
-                dtype=np.float64
-            )
+            signed = active.dual[start:stop].astype(np.float64)
+            signed[active.positive[k] :] *= -1.0
+            sums[k] = signed.sum()
         return sums
 
     def sweep(self, engine: ThreadEngine) -> Outcome:
