@@ -20,7 +20,7 @@ TREE = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Plant/Rose"])
     ("y", "message"),
     [
         (["Cat", "Dgo"], "y, row 1: unknown label 'Dgo'; did you mean 'Dog'?"),
-        (["Cat", "zzz"], "y, row 1: unknown label 'zzz'"),
+        (["Cat", "zzz"], "y, row 1: unknown label 'zzz'; correct it, or add it to the taxonomy"),
         ([["Cat"], ["Dog", "Roes"]], "y, row 1: unknown label 'Roes'; did you mean 'Rose'?"),
         (np.array(["Cat", "rose"]), "y, row 1: unknown label 'rose'; did you mean 'Rose'?"),
         ([["Cat"], []], "y, row 1 has an empty label set (1 such rows); drop these rows or label them"),

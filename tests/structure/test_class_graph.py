@@ -113,7 +113,7 @@ def test_facts():
         GRAPH.weights = None
     with pytest.raises(TaxonomyError, match="from_edges"):
         ClassGraph()
-    with pytest.raises(LabelError, match="unknown name 'q'"):
+    with pytest.raises(LabelError, match="unknown name 'q'; correct it, or add it to the ClassGraph"):
         GRAPH.neighbours("q")
 
 

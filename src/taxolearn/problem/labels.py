@@ -283,7 +283,8 @@ def _resolve(
         if name not in taxonomy:
             first = int(np.flatnonzero(inverse == position)[0])
             row = first if rows is None else int(rows[first])
-            raise LabelError(f"{what}, row {row}: unknown label {show(name)}{hint(name, taxonomy.nodes)}")
+            todo = hint(name, taxonomy.nodes, "correct it, or add it to the taxonomy")
+            raise LabelError(f"{what}, row {row}: unknown label {show(name)}{todo}")
     return taxonomy.ids_of(list(distinct)), taxonomy.nodes
 
 

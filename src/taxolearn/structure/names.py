@@ -113,14 +113,16 @@ def nearest_names(name: object, names: Iterable[Hashable]) -> list[Hashable]:
     return [by_text[text] for text in difflib.get_close_matches(_text(name, str).lower(), by_text, n=3)]
 
 
-def hint(name: object, names: Iterable[Hashable]) -> str:
-    """The end of an "unknown name" message: nearest names, if any.
+def hint(name: object, names: Iterable[Hashable], otherwise: str = "") -> str:
+    """The end of an "unknown name" message: nearest names, or what else to do.
 
-    >>> hint("cta", ["cat", "dog"]), hint("zebra", ["cat"])
-    ("; did you mean 'cat'?", '')
+    >>> hint("cta", ["cat", "dog"]), hint("zebra", ["cat"], "correct it")
+    ("; did you mean 'cat'?", '; correct it')
     """
     nearest = nearest_names(name, names)
-    return f"; did you mean {' or '.join(show(found) for found in nearest)}?" if nearest else ""
+    if nearest:
+        return f"; did you mean {' or '.join(show(found) for found in nearest)}?"
+    return f"; {otherwise}" if otherwise else ""
 
 
 class NamedNodes:
@@ -178,7 +180,8 @@ class NamedNodes:
     def _unknown(self, name: object, where: str = "") -> LabelError:
         if is_empty(name):
             return LabelError(f"{where}empty name {show(name)}; give the name of a node")
-        return LabelError(f"{where}unknown name {show(name)}{hint(name, self.nodes)}")
+        todo = f"correct it, or add it to the {type(self).__name__}"
+        return LabelError(f"{where}unknown name {show(name)}{hint(name, self.nodes, todo)}")
 
     def id_of(self, name: object) -> int:
         """The id of the node called `name`; LabelError with the nearest names when there is none.
