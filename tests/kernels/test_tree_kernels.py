@@ -115,10 +115,10 @@ def test_a_chain_is_one_node_and_labels_at_inner_nodes_come_first():
 
 def test_class_vectors_are_sums_along_the_paths():
     made = Made()
-    out = np.empty((5, WIDTH))
+    out, place = np.empty((5, WIDTH)), np.array([3, 0, 4, 1, 2])
     for top in made.forest.tops:
-        tree_descent.class_vectors(made.rows, made.tree, made.active, top, np.zeros(WIDTH), out)
-    np.testing.assert_allclose(out, made.W, atol=1e-12)
+        tree_descent.class_vectors(made.rows, made.tree, made.active, top, place, np.zeros(WIDTH), out)
+    np.testing.assert_allclose(out[place], made.W, atol=1e-12)
 
 
 def test_sweeps_raise_the_dual_to_its_optimum_on_the_active_rows():
@@ -298,3 +298,23 @@ def test_duals_that_are_not_zero_are_taken_in_any_order_of_classes():
         span = slice(places[k], places[k] + len(live))
         np.testing.assert_array_equal(indices[span], made.active.rows[live])
         np.testing.assert_array_equal(data[span], made.active.dual[live])
+
+
+@pytest.mark.parametrize(
+    ("allowed", "most"), [(0.0, 100), (3.0, 100), (3.0, 20), (1e9, 100), (3.0, 0), (0.0, 60)]
+)
+def test_the_largest_losses_are_chosen(allowed, most):
+    rng = np.random.default_rng(0)
+    values = np.concatenate((rng.gamma(0.5, size=50), np.full(10, 0.25)))
+    candidates = np.arange(100, 160)
+    left = tree_pricing._choose(values, candidates, 60, allowed, most)
+    taken = candidates >= 0
+    assert np.all(candidates[taken] == np.arange(100, 160)[taken])
+    assert left == pytest.approx(values[~taken].sum(), abs=1e-12)
+    bin_width = values.max() / 1024
+    if taken.any() and not taken.all():
+        assert values[taken].min() >= values[~taken].max() - bin_width
+    # as few as leave at most `allowed`, up to what shares a bin, and as many as may be where that is too many
+    largest = np.sort(values)[::-1]
+    fewest = int(np.sum(np.cumsum(largest[::-1]) > allowed))
+    assert min(fewest, most) <= taken.sum() <= min(most, np.sum(values > largest[fewest - 1] - bin_width))

@@ -213,8 +213,8 @@ def sweep_tree(
 
 
 @kernel
-def class_vectors(rows, tree, active, top, w, out):
-    """Write the weights of the classes under `top` to the rows of `out`, one a class; `w` comes and goes as zeros."""
+def class_vectors(rows, tree, active, top, place, w, out):
+    """Write the weights of class l under `top` to out[place[l]], for every l; `w` comes and goes as zeros."""
     share = np.zeros(n_rows(rows))
     touched = np.zeros(share.shape[0], dtype=np.bool_)
     path = np.empty(tree.end[top] - top + 1, dtype=np.int64)
@@ -225,8 +225,9 @@ def class_vectors(rows, tree, active, top, w, out):
         path[depth] = node
         depth += 1
         for cls in range(tree.first[node], tree.own[node]):
+            line = out[place[cls]]
             for j in range(w.shape[0]):
-                out[cls, j] = w[j]
+                line[j] = w[j]
         node += 1
         while depth > 0 and tree.end[path[depth - 1]] <= node:
             depth -= 1

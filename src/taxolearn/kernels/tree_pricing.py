@@ -19,7 +19,9 @@ LOSSES, QUADRATIC, CONJUGATES, BIAS, LEFT_OUT = 0, 1, 2, 3, 4
 REPORT_WIDTH = 5
 
 _TILE = 64  # features turned at a time
+_STRIP = 16  # classes whose scores are turned into vectors at a time
 _BIAS_ROUNDS = 3
+_BINS = 1024  # that losses are sorted into by size
 
 
 @kernel
@@ -31,6 +33,15 @@ def _turn(wide, width, columns, at):
         for b in range(width):
             for j in range(start, stop):
                 columns[j, at + b] = wide[b, j]
+
+
+@kernel
+def _turn_rows(scores, first, strip):
+    """strip[b] = scores[:, first + b], for as many columns as there are: a line of memory is read once for them all."""
+    width = min(strip.shape[0], scores.shape[1] - first)
+    for i in range(scores.shape[0]):
+        for b in range(width):
+            strip[b, i] = scores[i, first + b]
 
 
 @kernel
@@ -113,64 +124,62 @@ def _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior,
 def _choose(values, candidates, size, allowed, most):
     """Mark with a negative number the candidates not to take; returns the sum of their values.
 
-    Takes the largest: as few as leave at most `allowed` untaken, and never more than `most`. The bar is found by
-    halving an interval.
+    values[k] > 0 is that of candidates[k]. Takes the largest: as few as leave at most `allowed` untaken, and never
+    more than `most`. Values are sorted into bins; of the bin that the bar falls into, any are taken.
     """
-    high = 0.0
+    highest = 0.0
     for k in range(size):
-        high = max(high, values[candidates[k]])
-    low = 0.0
-    bar = 0.0
-    for _ in range(25):
-        bar = 0.5 * (low + high)
-        above = 0
-        left = 0.0
-        for k in range(size):
-            value = values[candidates[k]]
-            if value > bar:
-                above += 1
-            else:
-                left += value
-        if above > most or left <= allowed:
-            low = bar
-        else:
-            high = bar
-    # above `high` all fit in; between the two there is room for some, ties for the most part
-    room = most
+        highest = max(highest, values[k])
+    counts = np.zeros(_BINS, dtype=np.int64)
+    sums = np.zeros(_BINS)
+    scale = _BINS / highest if highest > 0.0 else 0.0
     for k in range(size):
-        if values[candidates[k]] > high:
-            room -= 1
+        bin = min(_BINS - 1, np.int64(values[k] * scale))
+        counts[bin] += 1
+        sums[bin] += values[k]
+    bar = 0
+    above = size - counts[0]
+    left = sums[0]
+    while bar < _BINS - 1 and (above > most or left + sums[bar + 1] <= allowed):
+        bar += 1
+        above -= counts[bar]
+        left += sums[bar]
+    # the bins above the bar fit in, those below are left; of its own bin what there is room for
+    room = most - above if left > allowed else 0
     left = 0.0
     for k in range(size):
-        i = candidates[k]
-        if values[i] > high:
+        bin = min(_BINS - 1, np.int64(values[k] * scale))
+        if bin > bar:
             continue
-        if values[i] > low and room > 0:
+        if bin == bar and room > 0:
             room -= 1
         else:
-            left += values[i]
+            left += values[k]
             candidates[k] = -1
     return left
 
 
 @kernel
 def _select(
-    loss, scores, column, active, costs, cls, shift, ahead, allowed, most, out, at, values, candidates, report
+    loss, scores, active, costs, cls, shift, ahead, allowed, most, out, at, values, candidates, report
 ):
-    """Write the rows that class l should work on besides its own to out[at:]; returns where they end."""
-    n = values.shape[0]
+    """Write the rows that class l should work on besides its own to out[at:]; returns where they end.
+
+    `scores` are those of the class, one a row; used up.
+    """
+    n = scores.shape[0]
     negative = costs.negative[cls]
     for k in range(active.indptr[cls], active.indptr[cls + 1]):
-        scores[active.rows[k], column] = -np.inf  # works on it already
+        scores[active.rows[k]] = -np.inf  # works on it already
     size = 0
     ignored = 0.0
     least = 0.1 * allowed / n
     for i in range(n):
-        score = scores[i, column]
+        score = scores[i]
         if score != -np.inf:
             value = negative * costs.row_weight[i] * loss_value(loss, -(score + shift + ahead))
             if value > least:
-                values[i] = value
+                values[size] = value
                 candidates[size] = i
                 size += 1
             else:
@@ -227,6 +236,7 @@ def price_classes(
     path = np.empty(tree.end.shape[0] + 1, dtype=np.int64)
     values = np.empty(n)
     candidates = np.empty(n, dtype=np.int64)
+    strip = np.empty((min(_STRIP, room), n), dtype=scores.dtype)
     depth = 0
     node = top
     at = 0
@@ -272,6 +282,7 @@ def price_classes(
                         fresh_start,
                         fresh_stop,
                         at,
+                        strip,
                         values,
                         candidates,
                         report,
@@ -308,13 +319,14 @@ def _price_block(
     fresh_start,
     fresh_stop,
     at,
+    strip,
     values,
     candidates,
     report,
 ):
     """Price the classes whose scores (rows x block) are given; returns where their fresh rows end.
 
-    keep[k - base] tells whether the stored row k stays.
+    keep[k - base] tells whether the stored row k stays. `strip`, values and candidates are room to work in.
     """
     width = scores.shape[1]
     for b in range(width):
@@ -334,19 +346,21 @@ def _price_block(
     _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior, bias, losses)
     for b in range(width):
         cls = start + b
+        if b % strip.shape[0] == 0:
+            _turn_rows(scores, b, strip)
+        mine = strip[b % strip.shape[0]]
         # rows with a loss at the polished bias stand in the primal's way, those with one at the dual's in the dual's
         shift = max(bias[b] * bias_feature, biases[cls] * bias_feature)
         report[cls, LOSSES] = losses[b]
         report[cls, BIAS] = bias[b]
         for k in range(active.indptr[cls] + active.lasting[cls], active.indptr[cls + 1]):
-            score = scores[active.rows[k], b] + shift
+            score = mine[active.rows[k]] + shift
             keep[k - base] = active.dual[k] != 0.0 or loss_value(loss, -score) > 0.0
         objective = losses[b] + 0.5 * report[cls, QUADRATIC] + 0.5 * (bias[b] - bias_prior) ** 2
         fresh_start[cls] = at
         at = _select(
             loss,
-            scores,
-            b,
+            mine,
             active,
             costs,
             cls,

@@ -77,11 +77,16 @@ def _random_rows(
             path.pop()
         path.append(node)
         for _ in range(forest.first[node], forest.own[node]):
-            picks = [rng.choice(weighted, _ANYWHERE)]
+            picks = [_some(rng, weighted, _ANYWHERE)]
             for above in path:
                 under = own_rows[own_indptr[forest.first[above]] : own_indptr[forest.last[above]]]
-                picks.append(under if len(under) <= _NEAR else rng.choice(under, _NEAR))
+                picks.append(under if len(under) <= _NEAR else _some(rng, under, _NEAR))
             yield np.unique(np.concatenate(picks))
+
+
+def _some(rng: np.random.Generator, rows: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    """Random ones, some perhaps twice: what `rng.choice` does at a fifth of its cost."""
+    return rows[rng.integers(0, len(rows), size)]
 
 
 def _fill(problem: Problem, forest: Forest, given: sp.csr_array, highest: float, active: Any) -> None:

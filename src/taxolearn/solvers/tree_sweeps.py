@@ -19,7 +19,7 @@ from taxolearn.solvers.tree_active import first_rows
 from taxolearn.solvers.tree_forest import make_forest
 from taxolearn.solvers.tree_weights import Form, dual_weights, make_weights, weights_form
 
-_EPOCHS = 3  # over a class's rows at a visit
+_EPOCHS = 2  # over a class's rows at a visit
 _SWEEPS = (3, 10)  # over the tree between two pricings, where pricing is cheap and where it is dear
 _GROWTH = 8.0  # times as many rows at most that a class works on after a pricing
 # rows this near to having a loss are worked on too, where pricing is cheap and where it is dear

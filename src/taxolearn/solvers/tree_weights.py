@@ -92,21 +92,18 @@ class _Vectors:
         )
         return self.w
 
-    def of_classes(self) -> Array:
-        """w of all classes of the forest, in its order."""
-        out = np.empty((len(self.forest.classes), len(self.w)))
+    def write_classes(self, out: Array) -> None:
+        """w of all classes of the forest, each to its row of `out`."""
         self.w[:] = 0.0
         for top in self.forest.tops:
-            self.kernels.class_vectors(self.rows, self.tree, self.active, top, self.w, out)
-        return out
+            self.kernels.class_vectors(
+                self.rows, self.tree, self.active, top, self.forest.classes, self.w, out
+            )
 
 
 def _dense(problem: Problem, tie: PathSum, forest: Forest, vectors: _Vectors) -> Array:
-    found = vectors.of_classes()
-    if np.array_equal(forest.classes, np.arange(problem.n_classes)):
-        return found
     coef = np.zeros((problem.n_classes, problem.n_features))
-    coef[forest.classes] = found
+    vectors.write_classes(coef)
     empty = np.setdiff1d(np.arange(problem.n_classes), forest.classes)
     users = tie.paths[empty].tocsc()
     for node in np.flatnonzero(np.diff(users.indptr)):
