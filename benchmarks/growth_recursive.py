@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import linregress
 
-BASE = {"rows": 4_000, "leaves": 200, "length": 30}
+FEATURES = 300_000  # with 500 leaves or more weights are sparse, as at large sizes
+BASE = {"rows": 10_000, "leaves": 500, "length": 50}
 LIMIT = 2.0  # one-vs-rest is linear in rows x leaves x length; the rows of a class's border grow too
 
 
@@ -38,8 +39,8 @@ def one(rows: int, leaves: int, length: int) -> dict[str, float]:
 
     warnings.simplefilter("ignore")
     sizes = {"depth": 4, "mean_length": float(length), "random_state": 0}
-    data = make_text_like(rows, 40_000, leaves, leaves + leaves // 3, **sizes)
-    small = make_text_like(200, 40_000, 20, 27, depth=3, random_state=0)
+    data = make_text_like(rows, FEATURES, leaves, leaves + leaves // 3, **sizes)
+    small = make_text_like(200, FEATURES, 20, 27, depth=3, random_state=0)
     model = RecursiveSVM(small.taxonomy, n_jobs=1).fit(small.X, small.y)  # compiles
     ctypes.CDLL(None).malloc_trim(0)
     watch = Watch()

@@ -17,7 +17,7 @@ import taxolearn
 from taxolearn import OneVsRestSVM, RecursiveLogistic, RecursiveSVM, Taxonomy
 from taxolearn.errors import DataError, LabelError
 from taxolearn.problem import make_problem
-from taxolearn.solvers import solve_path_descent, solve_smooth, solve_tree_sweeps
+from taxolearn.solvers import solve_path_descent, solve_smooth, solve_softmax_rows, solve_tree_sweeps
 
 TREE = Taxonomy.from_paths(["all/animal/cat", "all/animal/dog", "all/plant/rose", "all/plant/oak"])
 STAR = Taxonomy.from_edges([("all", name) for name in ("cat", "dog", "rose", "oak")])
@@ -79,7 +79,9 @@ def test_the_solver_that_suits() -> None:
     # rows of text: coordinate descent is several times faster, unless high precision is asked for
     assert chosen(RecursiveLogistic(TREE), sp.csr_array) is solve_path_descent
     assert chosen(RecursiveLogistic(TREE, tol=1e-6), sp.csr_array) is solve_smooth
-    assert chosen(RecursiveLogistic(TREE, loss="softmax"), sp.csr_array) is solve_smooth
+    assert chosen(RecursiveLogistic(TREE, loss="softmax"), sp.csr_array) is solve_softmax_rows
+    assert chosen(RecursiveLogistic(TREE, loss="softmax", solver="descent")) is solve_softmax_rows
+    assert chosen(RecursiveLogistic(TREE, loss="softmax", tol=1e-6), sp.csr_array) is solve_smooth
     for model in (
         RecursiveSVM(DAG, solver="tree"),
         RecursiveSVM(TREE, loss="hinge", solver="newton"),

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
+from taxolearn.kernels._jit import kernel
+
 
 class SparseRows(NamedTuple):
     """CSR rows: row i has `data[indptr[i]:indptr[i+1]]` at columns `indices[...]`."""
@@ -182,32 +184,58 @@ def gather(rows, chosen):
     return _gather_sparse(rows, chosen) if isinstance(rows, SparseRows) else _gather_dense(rows, chosen)
 
 
-def _scores_sparse(rows, weights, out):
-    width = weights.shape[1]
-    for i in range(out.shape[0]):
-        target = out[i]
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            value = rows.data[k]
-            source = weights[rows.indices[k]]
-            for b in range(width):
-                target[b] += value * source[b]
+def _row_scores_sparse(rows, i, weights, out):
+    for k in range(rows.indptr[i], rows.indptr[i + 1]):
+        value = rows.data[k]
+        source = weights[rows.indices[k]]
+        for b in range(out.shape[0]):
+            out[b] += value * source[b]
 
 
-def _scores_dense(rows, weights, out):
-    width = weights.shape[1]
-    for i in range(out.shape[0]):
-        target = out[i]
-        for j in range(rows.data.shape[1]):
-            value = rows.data[i, j]
-            source = weights[j]
-            for b in range(width):
-                target[b] += value * source[b]
+def _row_scores_dense(rows, i, weights, out):
+    for j in range(rows.data.shape[1]):
+        value = rows.data[i, j]
+        source = weights[j]
+        for b in range(out.shape[0]):
+            out[b] += value * source[b]
 
 
-@_by_layout(_scores_sparse, _scores_dense)
+@_by_layout(_row_scores_sparse, _row_scores_dense)
+def add_row_scores(rows, i, weights, out):
+    """out += weights' x_i for feature-major weights (features x classes)."""
+    if isinstance(rows, SparseRows):
+        _row_scores_sparse(rows, i, weights, out)
+    else:
+        _row_scores_dense(rows, i, weights, out)
+
+
+@kernel
 def add_scores(rows, weights, out):
     """out += X weights for a feature-major block of weights (features x block): one read of X serves the block."""
+    for i in range(out.shape[0]):
+        add_row_scores(rows, i, weights, out[i])
+
+
+def _to_features_sparse(rows, i, change, weights):
+    for k in range(rows.indptr[i], rows.indptr[i + 1]):
+        value = rows.data[k]
+        target = weights[rows.indices[k]]
+        for b in range(change.shape[0]):
+            target[b] += value * change[b]
+
+
+def _to_features_dense(rows, i, change, weights):
+    for j in range(rows.data.shape[1]):
+        value = rows.data[i, j]
+        target = weights[j]
+        for b in range(change.shape[0]):
+            target[b] += value * change[b]
+
+
+@_by_layout(_to_features_sparse, _to_features_dense)
+def add_to_features(rows, i, change, weights):
+    """weights += x_i change' for feature-major weights (features x classes)."""
     if isinstance(rows, SparseRows):
-        _scores_sparse(rows, weights, out)
+        _to_features_sparse(rows, i, change, weights)
     else:
-        _scores_dense(rows, weights, out)
+        _to_features_dense(rows, i, change, weights)

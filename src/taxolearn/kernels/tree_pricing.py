@@ -121,6 +121,11 @@ def _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior,
 
 
 @kernel
+def _bin_of(value, scale):
+    return min(_BINS - 1, np.int64(value * scale))
+
+
+@kernel
 def _choose(values, candidates, size, allowed, most):
     """Mark with a negative number the candidates not to take; returns the sum of their values.
 
@@ -134,7 +139,7 @@ def _choose(values, candidates, size, allowed, most):
     sums = np.zeros(_BINS)
     scale = _BINS / highest if highest > 0.0 else 0.0
     for k in range(size):
-        bin = min(_BINS - 1, np.int64(values[k] * scale))
+        bin = _bin_of(values[k], scale)
         counts[bin] += 1
         sums[bin] += values[k]
     bar = 0
@@ -148,7 +153,7 @@ def _choose(values, candidates, size, allowed, most):
     room = most - above if left > allowed else 0
     left = 0.0
     for k in range(size):
-        bin = min(_BINS - 1, np.int64(values[k] * scale))
+        bin = _bin_of(values[k], scale)
         if bin > bar:
             continue
         if bin == bar and room > 0:

@@ -30,12 +30,13 @@ from taxolearn.solvers import (
     solve_level_sweep,
     solve_path_descent,
     solve_smooth,
+    solve_softmax_rows,
     solve_tree_sweeps,
 )
 from taxolearn.structure import Taxonomy
 
 SOLVERS = ("auto", "tree", "descent", "newton", "levels")
-_DUALS = 2**28  # of a logistic loss, none of them zero: 2 GB
+_DUALS = 2**28  # of a smooth loss, none of them zero: 2 GB
 
 
 class Start(NamedTuple):
@@ -122,28 +123,27 @@ class Recursive(TiedClassifier):
         if chosen == "auto":
             sweeps = tree and not smooth and (problem.taxonomy is None or tie.scale[0] == 0.0)
             chosen = "tree" if sweeps else "newton" if smooth and not self._descends(problem) else "descent"
-        wrong = {
+        impossible = {
             "tree": not tree or smooth or (problem.taxonomy is not None and tie.scale[0] != 0.0),
-            "descent": self.loss == "softmax",
             "newton": self.loss == "hinge",
             "levels": not tree or self.loss == "softmax",
         }
-        if wrong[chosen]:
+        if impossible.get(chosen):
             raise DataError(
                 f"solver={chosen!r} cannot solve loss={self.loss!r} with root={self.root!r} on this taxonomy; "
                 "use solver='auto'"
             )
         return {
             "tree": solve_tree_sweeps,
-            "descent": solve_path_descent,
+            "descent": solve_softmax_rows if self.loss == "softmax" else solve_path_descent,
             "newton": solve_smooth,
             "levels": solve_level_sweep,
         }[chosen]
 
     def _descends(self, problem: Problem) -> bool:
-        """Whether coordinate descent beats Newton's method: sparse rows, no high precision, and room for all duals."""
-        room = problem.n_rows * problem.n_classes <= _DUALS
-        return self.loss == "logistic" and sp.issparse(problem.X) and room and self.tol >= 1e-4
+        """Whether ascent on the duals beats Newton's method: sparse rows, no high precision, and room for it."""
+        longest = problem.n_rows if self.loss == "logistic" else max(problem.n_rows, problem.n_features)
+        return sp.issparse(problem.X) and longest * problem.n_classes <= _DUALS and self.tol >= 1e-4
 
     def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
         tie = self._tie(problem)

@@ -7,6 +7,7 @@ from taxolearn.solvers.path_descent import solve_path_descent
 from taxolearn.solvers.pegasos import PegasosSGD, solve_pegasos
 from taxolearn.solvers.shared import solve_shared
 from taxolearn.solvers.smooth import solve_smooth
+from taxolearn.solvers.softmax_rows import solve_softmax_rows
 from taxolearn.solvers.solution import Progress, Solution, Status
 from taxolearn.solvers.structured import solve_structured
 from taxolearn.solvers.tree_sweeps import solve_tree_sweeps
@@ -23,6 +24,7 @@ __all__ = [
     "solve_pegasos",
     "solve_shared",
     "solve_smooth",
+    "solve_softmax_rows",
     "solve_structured",
     "solve_tree_sweeps",
 ]

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from taxolearn.engines import Outcome, ThreadEngine
-from taxolearn.solvers.solution import Progress, Status
+from taxolearn.solvers.solution import Progress, Status, status_of
 from taxolearn.solvers.tied_classes import TiedClasses
 
 Array = npt.NDArray[np.float64]
@@ -235,11 +235,7 @@ class BlockSweep:
 
     def status(self, outcome: Outcome) -> Status:
         """Why it stopped."""
-        if self.converged:
-            return Status.CONVERGED
-        if outcome is Outcome.INTERRUPTED:
-            return Status.INTERRUPTED
-        return Status.TIME_LIMIT if outcome is Outcome.TIME_LIMIT else Status.ITERATION_LIMIT
+        return status_of(self.converged, outcome)
 
 
 def sweep_blocks(

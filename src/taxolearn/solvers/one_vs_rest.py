@@ -13,7 +13,7 @@ from taxolearn.engines import Outcome, ThreadEngine
 from taxolearn.losses import MarginLoss
 from taxolearn.models import LinearWeights
 from taxolearn.problem import Problem
-from taxolearn.solvers.solution import Progress, Solution, Status
+from taxolearn.solvers.solution import Progress, Solution, Status, status_of
 
 _BLOCK_CLASSES = 16  # one read of X prices this many classes
 _BLOCK_BYTES = 128 * 2**20  # of duals and scores that a block may take
@@ -154,11 +154,7 @@ class _Run:
         return Solution(weights, dual, self._status(outcome), iterations, history)
 
     def _status(self, outcome: Outcome) -> Status:
-        if bool(np.all(self.report[self.solved, self.kernels.REPORT_CONVERGED] > 0)):
-            return Status.CONVERGED
-        if outcome is Outcome.INTERRUPTED:
-            return Status.INTERRUPTED
-        return Status.TIME_LIMIT if outcome is Outcome.TIME_LIMIT else Status.ITERATION_LIMIT
+        return status_of(bool(np.all(self.report[self.solved, self.kernels.REPORT_CONVERGED] > 0)), outcome)
 
     def _assemble(self, blocks: list[Block]) -> tuple[LinearWeights, sp.csr_array]:
         """Weights and dual of all classes; blocks that were never started count as zero."""

@@ -13,7 +13,7 @@ from taxolearn.losses import MarginLoss
 from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
-from taxolearn.solvers.solution import Progress, Solution, Status
+from taxolearn.solvers.solution import Progress, Solution, status_of
 from taxolearn.solvers.tied_classes import TiedClasses
 
 Group = npt.NDArray[np.int64]
@@ -177,11 +177,6 @@ class _Run:
         weights = NodeWeights(
             np.ascontiguousarray(self.nodes.T), self.tie.paths, self.tied.bias_feature * self.biases
         )
-        if self.converged:
-            status = Status.CONVERGED
-        elif outcome is Outcome.INTERRUPTED:
-            status = Status.INTERRUPTED
-        else:
-            status = Status.TIME_LIMIT if outcome is Outcome.TIME_LIMIT else Status.ITERATION_LIMIT
+        status = status_of(self.converged, outcome)
         details = {"epochs": self.epochs}
         return Solution(weights, sp.csr_array(self.duals), status, self.rounds, self.history, details)

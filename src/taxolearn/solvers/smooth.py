@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Outcome, ThreadEngine
+from taxolearn.engines import ThreadEngine
 from taxolearn.losses import MarginLoss
 from taxolearn.losses.softmax import Softmax
 from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
 from taxolearn.solvers.smooth_terms import score_terms
-from taxolearn.solvers.solution import Progress, Solution, Status
+from taxolearn.solvers.solution import Progress, Solution, status_of
 
 Array = npt.NDArray[np.float64]
 
@@ -65,16 +65,10 @@ def solve_smooth(
     outcome = engine.run(
         lambda _: newton.minimise(tol, max_iter, engine, on_pass), [None], lambda task, result: None
     )
-    if newton.converged:
-        status = Status.CONVERGED
-    elif outcome is Outcome.INTERRUPTED:
-        status = Status.INTERRUPTED
-    else:
-        status = Status.TIME_LIMIT if outcome is Outcome.TIME_LIMIT else Status.ITERATION_LIMIT
     return Solution(
         newton.weights(),
         newton.terms.dual(),
-        status,
+        status_of(newton.converged, outcome),
         newton.steps,
         newton.history,
         {"products": newton.products},

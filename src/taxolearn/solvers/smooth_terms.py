@@ -122,8 +122,13 @@ class SoftmaxTerms:
 
     def dual(self) -> sp.csr_array:
         """p_il, rows x classes; every row sums to one."""
-        p = np.where(self._p > _NEGLIGIBLE, self._p, 0.0)
-        return sp.csr_array(p / p.sum(axis=1, keepdims=True))
+        return simplex_dual(self._p)
+
+
+def simplex_dual(p: Array) -> sp.csr_array:
+    """Probabilities, rows x classes, without negligible ones; every row sums to one."""
+    kept = np.where(p > _NEGLIGIBLE, p, 0.0)
+    return sp.csr_array(kept / kept.sum(axis=1, keepdims=True))
 
 
 def row_labels(problem: Problem, C: float) -> tuple[npt.NDArray[np.intp], Array]:

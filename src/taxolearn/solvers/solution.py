@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 
+from taxolearn.engines import Outcome
 from taxolearn.models import ClassWeights
 
 
@@ -22,6 +23,19 @@ class Status(StrEnum):
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
+
+
+def status_of(converged: bool, outcome: Outcome) -> Status:
+    """Why a solver stopped whose run ended so; whatever the end, what is reached counts.
+
+    >>> status_of(False, Outcome.COMPLETED).value, status_of(True, Outcome.INTERRUPTED).value
+    ('iteration limit', 'converged')
+    """
+    if converged:
+        return Status.CONVERGED
+    if outcome is Outcome.INTERRUPTED:
+        return Status.INTERRUPTED
+    return Status.TIME_LIMIT if outcome is Outcome.TIME_LIMIT else Status.ITERATION_LIMIT
 
 
 class Progress(NamedTuple):

@@ -16,7 +16,7 @@ from taxolearn.losses.structured import RESCALINGS, StructuredHinge
 from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
-from taxolearn.solvers.solution import Progress, Solution, Status
+from taxolearn.solvers.solution import Progress, Solution, status_of
 
 _TABLE_CLASSES = (
     2048  # up to so many classes all costs are tabulated; above, a column is computed when a row asks
@@ -271,12 +271,7 @@ class StructuredRun:
         return 0.5 * float(np.sum(squares[has] / self.tie.scale[has]))
 
     def solution(self, exact: Progress, epochs: int) -> Solution:
-        if exact.gap <= self.tol:
-            status = Status.CONVERGED
-        elif self.outcome is Outcome.INTERRUPTED:
-            status = Status.INTERRUPTED
-        else:
-            status = Status.TIME_LIMIT if self.outcome is Outcome.TIME_LIMIT else Status.ITERATION_LIMIT
+        status = status_of(exact.gap <= self.tol, self.outcome)
         slots = self.kernels.repack(self.slots, 0)
         details = {
             "node_bias": self.bias,

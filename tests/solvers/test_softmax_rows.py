@@ -1,0 +1,136 @@
+"""Dual ascent for softmax, row by row, against independent optima, Newton's method and its own definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
+from tied_cases import CASES, ROWS, SINGLE, check_optimum
+
+from taxolearn.certificates.softmax import certify_softmax
+from taxolearn.errors import DataError, LabelError
+from taxolearn.kernels import softmax_rows as kernels
+from taxolearn.losses.softmax import Softmax
+from taxolearn.problem import make_problem
+from taxolearn.regularizers import flat
+from taxolearn.solvers import Status, solve_smooth, solve_softmax_rows
+
+LOSS = Softmax()
+
+
+def solved(case, **settings):
+    problem = case.problem()
+    tie = case.tie(problem)
+    solution = solve_softmax_rows(problem, LOSS, tie, case.C, **{**case.bias(), **settings})
+    return solution, certify_softmax(problem, solution, tie, case.C, case.bias_feature, case.bias_prior)
+
+
+@pytest.mark.parametrize("key", SINGLE)
+def test_it_reaches_the_optimum(key):
+    case = CASES[key]
+    solution, certificate = solved(case, tol=1e-10, max_iter=10_000)
+    assert solution.status is Status.CONVERGED
+    assert certificate.holds(1e-9)
+    assert certificate.primal == pytest.approx(solution.history[-1].primal, rel=1e-9)
+    assert certificate.dual == pytest.approx(solution.history[-1].dual, rel=1e-9)
+    check_optimum("softmax", case, certificate, solution)
+
+
+def test_sparse_rows_are_the_same_as_dense_ones_and_as_newton():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(24, 40)) * (rng.random((24, 40)) < 0.3)
+    case = CASES["tree, root free"]
+    dense, sparse = (make_problem(rows, case.labels, case.taxonomy) for rows in (X, sp.csr_array(X)))
+    tie = case.tie(dense)
+    ours = [solve_softmax_rows(problem, LOSS, tie, 3.0, tol=1e-10) for problem in (dense, sparse)]
+    theirs = solve_smooth(dense, LOSS, tie, 3.0, tol=1e-10)
+    np.testing.assert_array_equal(ours[0].dual.toarray(), ours[1].dual.toarray())
+    np.testing.assert_allclose(ours[0].weights.coef, theirs.weights.coef, atol=1e-4)
+    np.testing.assert_allclose(ours[0].dual.toarray(), theirs.dual.toarray(), atol=1e-4)
+
+
+def test_threads_change_nothing():
+    case = CASES["tree, scales"]
+    one, two = (solved(case, tol=1e-6, n_jobs=n_jobs)[0] for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.weights.coef, two.weights.coef)
+    assert [step[1:] for step in one.history] == [step[1:] for step in two.history]
+
+
+def test_every_pass_raises_the_dual_and_the_bounds_hold():
+    solution, certificate = solved(CASES["tree, root pinned"], tol=1e-8)
+    duals = [step.dual for step in solution.history]
+    assert np.all(np.diff(duals) > -1e-9 * abs(duals[-1]))
+    assert max(duals) <= min(step.primal for step in solution.history) + 1e-9
+    assert certificate.dual <= certificate.primal
+
+
+def test_a_start_from_the_optimum_ends_at_once():
+    case = CASES["row and class weights"]
+    first, _ = solved(case, tol=1e-8)
+    again, _ = solved(case, tol=1.1e-8, start=first.dual)
+    assert (again.n_iter, again.status) == (0, Status.CONVERGED)
+    with pytest.raises(DataError, match=r"^start has shape \(2, 2\), but the duals are 24 rows x 6 classes$"):
+        solved(case, start=sp.csr_array((2, 2)))
+
+
+def test_scores_of_hundreds_do_no_harm():
+    """Probabilities that underflow: rows a thousand times as long, and losses that count as much."""
+    problem = make_problem(
+        1000.0 * ROWS, CASES["tree, root pinned"].labels, CASES["tree, root pinned"].taxonomy
+    )
+    tie = CASES["tree, root pinned"].tie(problem)
+    solution = solve_softmax_rows(problem, LOSS, tie, 1e4, max_iter=50)
+    certificate = certify_softmax(problem, solution, tie, 1e4, 1.0)
+    assert np.isfinite(certificate.primal)
+    assert certificate.dual <= certificate.primal
+    assert np.all(np.diff([step.dual for step in solution.history]) > -1e-6 * abs(certificate.primal))
+
+
+def test_limits_are_reported():
+    short, certificate = solved(CASES["tree, root pinned"], tol=1e-12, max_iter=1)
+    assert (short.status, short.n_iter) == (Status.ITERATION_LIMIT, 1)
+    assert certificate.dual < certificate.primal
+    late, _ = solved(CASES["tree, root pinned"], tol=-1.0, max_iter=10**9, max_seconds=0.3)
+    assert late.status is Status.TIME_LIMIT
+
+
+def test_several_labels_are_refused():
+    problem = make_problem(ROWS, CASES["several labels a row"].labels)
+    with pytest.raises(LabelError, match="labels, but loss='softmax' needs exactly one a row"):
+        solve_softmax_rows(problem, LOSS, flat(6), 1.0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_step_is_the_best_one(seed):
+    rng = np.random.default_rng(seed)
+    p, scores = rng.dirichlet(np.full(5, 0.3)), 3.0 * rng.normal(size=5)
+    if seed % 4 == 0:
+        p = np.eye(5)[1]
+    bend, d = 10.0 ** rng.uniform(-2, 3), np.empty(5)
+    level, divergence = kernels._towards(scores, p, d)
+    q = LOSS.probabilities(scores[None])[0]
+    np.testing.assert_allclose(d, q - p, atol=1e-15)
+    assert level == pytest.approx(np.log(np.exp(scores).sum()))
+    inside = p > 0
+    assert divergence == pytest.approx(np.sum(p[inside] * np.log(p[inside] / q[inside])))
+
+    def fall(t):
+        return -(d @ scores * t - bend * t * t / 2) + LOSS.conjugate((p + t * d)[None], 1.0)[0]
+
+    step = kernels._best_step(p, d, d @ scores, bend, 1e-3 * divergence)
+    best = minimize_scalar(fall, bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
+    assert 0.0 < step <= 1.0
+    assert fall(step) <= best.fun + 1e-5 * (fall(0.0) - best.fun) + 1e-12
+
+
+def test_covariance_times_a_vector():
+    case = CASES["DAG, root pinned"]
+    tie = case.tie(case.problem())
+    d, out = np.random.default_rng(0).normal(size=4), np.empty(4)
+    A = (tie.paths * tie.scale) @ tie.paths.T
+    sums = np.zeros(tie.n_nodes)
+    paths = (tie.paths.indptr.astype(np.int64), tie.paths.indices.astype(np.int64), tie.scale)
+    assert kernels._spread(d, *paths, sums, out) == pytest.approx(d @ A.toarray() @ d)
+    np.testing.assert_allclose(out, A @ d)
+    assert not sums.any()
