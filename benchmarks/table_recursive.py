@@ -3,11 +3,11 @@
     python benchmarks/table_recursive.py FOLDER_OF_DATA [clef trec_question 20news_bydate lshtc1_dryrun wordnet_nouns]
 
 For every method C is chosen on a fifth of the training rows, by accuracy, of equal ones the smallest, and the choice
-is fitted on all of them; candidates to a gap of 5e-2, the choice to 1e-2. "HR" are the four losses with the paper's a_n = 1 and an intercept tied to zero; below them
-the same with `intercept_prior="auto"`; "tuned" chooses the scale of the inner nodes (a number, or a rule of
-`node_weights`) and the prior together with C. A fit has a minute; its gap tells what it reached. Every line has micro-
-and macro-F1, tree loss, the certified gap and, against flat LIBLINEAR, the difference in accuracy with the p of an
-exact McNemar test.
+is fitted on all of them; candidates to a gap of 5e-2, the choice to 1e-2. "HR" are the four losses with the paper's
+a_n = 1 and an intercept tied to zero; below them the same with `intercept_prior="auto"`; "tuned" chooses the scale of
+the inner nodes (a number, or a rule of `node_weights`) and the prior together with C. A fit has a minute; its gap
+tells what it reached. Every line has micro- and macro-F1, tree loss, the certified gap and, against flat LIBLINEAR, the
+difference in accuracy with the p of an exact McNemar test.
 
 On CLEF, HR-SVM with the squared hinge must have a micro-F1 within 80.0 +- 1.3 (published 80.02); exits with 1 if not.
 """

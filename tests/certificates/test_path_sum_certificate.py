@@ -204,3 +204,18 @@ def test_with_a_flat_tie_it_is_the_certificate_of_one_vs_rest(name):
     theirs = certify_one_vs_rest(problem, solution, loss, 1.0, 1.0)
     assert ours.primal == pytest.approx(theirs.primal, rel=1e-12)
     assert ours.dual == pytest.approx(theirs.dual, rel=1e-10)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rows_in_parts_and_on_threads_change_nothing(form, monkeypatch):
+    from taxolearn.certificates import path_sum as module
+
+    rng = np.random.default_rng(3)
+    problem = make_problem(form(rng.normal(size=(30, 4))), rng.choice(list("abc"), 30))
+    loss = MARGIN_LOSSES["squared_hinge"]
+    solution = solve_one_vs_rest(problem, loss, 1.0, tol=1e-3)
+    whole = certify_path_sum(problem, solution, loss, flat(3), 1.0, 1.0)
+    monkeypatch.setattr(module, "_ROWS", 7)
+    one, three = (certify_path_sum(problem, solution, loss, flat(3), 1.0, 1.0, n_threads=n) for n in (1, 3))
+    assert (one.primal, one.dual) == (three.primal, three.dual)
+    assert one.primal == pytest.approx(whole.primal, rel=1e-14)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def certify_path_sum(
     C: float,
     bias_feature: float,
     bias_prior: float = 0.0,
+    n_threads: int = 1,
 ) -> Certificate:
     """Both objectives of recursive regularization (Gopal, Yang 2013, HR-SVM and HR-LR) on any tree or DAG.
 
@@ -48,7 +50,7 @@ def certify_path_sum(
 
     A class without a weighted row of its own has no losses: it takes its parent's vector. Where the weights hold one
     vector a class instead of one a node, the penalty is the least one of all node vectors that add up to them. The
-    objectives do not fall apart by class, so the certificate has one part.
+    objectives do not fall apart by class, so the certificate has one part. Rows are scored on `n_threads` threads.
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.losses import SquaredHinge
@@ -72,7 +74,8 @@ def certify_path_sum(
         counted = (problem.targets.T @ (problem.row_weight > 0).astype(np.float64)) > 0
         vectors: _ClassVectors | _NodeVectors
         vectors = _NodeVectors(weights, tie) if _by_node(weights) else _ClassVectors(weights, tie)
-        losses = _losses(problem, X, vectors, intercept, loss, np.flatnonzero(counted))
+        with ThreadPoolExecutor(n_threads) as pool:
+            losses = _losses(problem, X, vectors, intercept, loss, np.flatnonzero(counted), pool)
         penalty = vectors.penalty()
         primal = penalty + 0.5 * float(np.sum((bias[counted] - bias_prior) ** 2)) + C * losses
         signed, sums, conjugates = _signed_dual(problem, sp.csr_array(solution.dual), counted, loss, C)
@@ -103,7 +106,13 @@ def _view(X: Any, rows: slice) -> Any:
 
 
 def _losses(
-    problem: Problem, X: Any, vectors: Any, intercept: Array, loss: MarginLoss, classes: npt.NDArray[np.intp]
+    problem: Problem,
+    X: Any,
+    vectors: Any,
+    intercept: Array,
+    loss: MarginLoss,
+    classes: npt.NDArray[np.intp],
+    pool: ThreadPoolExecutor,
 ) -> float:
     """Sum over the given classes and all rows of the weighted losses, C left out."""
     width = max(1, min(64, _BLOCK_BYTES // (8 * max(problem.n_rows, problem.n_features))))
@@ -112,10 +121,14 @@ def _losses(
     for start in range(0, len(classes), width):
         block = classes[start : start + width]
         columns = vectors.of_classes(block, classes[start + width : start + 2 * width])
-        for rows, part in parts:
+
+        def of_part(place: tuple[slice, Any], block: Any = block, columns: Array = columns) -> float:
+            rows, part = place
             scores = np.asarray(_in_double(part) @ columns)
             scores += intercept[block]
-            total += _losses_of(problem, rows, block, scores, loss)
+            return _losses_of(problem, rows, block, scores, loss)
+
+        total += sum(pool.map(of_part, parts))
     return total
 
 

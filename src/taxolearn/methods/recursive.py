@@ -188,7 +188,9 @@ class Recursive(TiedClassifier):
         prior = self._bias_prior(problem, tie)
         if isinstance(loss, Softmax):
             return certify_softmax(problem, solution, tie, self.C, self._bias_feature, prior)
-        return certify_path_sum(problem, solution, loss, tie, self.C, self._bias_feature, prior)
+        return certify_path_sum(
+            problem, solution, loss, tie, self.C, self._bias_feature, prior, self._n_threads
+        )
 
     def _start(self, problem: Problem) -> Start | None:
         """The last fit, where `warm_start` asks for it and rows and labels are the same; C may have changed."""
