@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
+from taxolearn.kernels.rows import add_row_scores
 from taxolearn.kernels.simplex_passes import _spread
-from taxolearn.kernels.simplex_rows import add_node_scores, delta_column, margin_of, scaling_of
+from taxolearn.kernels.simplex_rows import delta_column, margin_of, scaling_of
 
 
 @kernel
@@ -36,7 +37,7 @@ def subgradient_pass(
         step += 1
         for n in range(scores.shape[0]):
             scores[n] = bias[n] * bias_feature
-        add_node_scores(rows, i, sums, scores)
+        add_row_scores(rows, i, sums, scores)
         own = 0.0
         for p in range(tie.indptr[y], tie.indptr[y + 1]):
             own += scores[tie.nodes[p]]

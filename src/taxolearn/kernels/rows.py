@@ -185,24 +185,42 @@ def gather(rows, chosen):
 
 
 def _row_scores_sparse(rows, i, weights, out):
-    for k in range(rows.indptr[i], rows.indptr[i + 1]):
-        value = rows.data[k]
-        source = weights[rows.indices[k]]
-        for b in range(out.shape[0]):
-            out[b] += value * source[b]
+    first = rows.indptr[i]
+    last = rows.indptr[i + 1]
+    width = out.shape[0]
+    whole = last - (last - first) % 4
+    # four features at a time: one load and store of the sum for four products
+    for k in range(first, whole, 4):
+        a = weights[rows.indices[k]]
+        b = weights[rows.indices[k + 1]]
+        c = weights[rows.indices[k + 2]]
+        d = weights[rows.indices[k + 3]]
+        p = out.dtype.type(rows.data[k])
+        q = out.dtype.type(rows.data[k + 1])
+        r = out.dtype.type(rows.data[k + 2])
+        s = out.dtype.type(rows.data[k + 3])
+        for n in range(width):
+            out[n] += (p * a[n] + q * b[n]) + (r * c[n] + s * d[n])
+    for k in range(whole, last):
+        a = weights[rows.indices[k]]
+        p = out.dtype.type(rows.data[k])
+        for n in range(width):
+            out[n] += p * a[n]
 
 
 def _row_scores_dense(rows, i, weights, out):
-    for j in range(rows.data.shape[1]):
-        value = rows.data[i, j]
-        source = weights[j]
-        for b in range(out.shape[0]):
-            out[b] += value * source[b]
+    x = rows.data[i]
+    width = out.shape[0]
+    for j in range(x.shape[0]):
+        a = weights[j]
+        p = out.dtype.type(x[j])
+        for n in range(width):
+            out[n] += p * a[n]
 
 
 @_by_layout(_row_scores_sparse, _row_scores_dense)
 def add_row_scores(rows, i, weights, out):
-    """out += weights' x_i for feature-major weights (features x classes)."""
+    """out += weights' x_i for feature-major weights (features x classes or nodes), in the precision of `out`."""
     if isinstance(rows, SparseRows):
         _row_scores_sparse(rows, i, weights, out)
     else:

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
+from taxolearn.kernels.rows import add_row_scores
 from taxolearn.kernels.simplex_rows import (
-    add_node_scores,
     add_some_scores,
     add_to_some,
     delta,
@@ -80,7 +80,7 @@ def _price_row(
     n_classes = gradient.shape[0]
     for n in range(scores.shape[0]):
         scores[n] = bias[n] * bias_feature
-    add_node_scores(rows, i, nodes, scores)
+    add_row_scores(rows, i, nodes, scores)
     delta_column(costs, y, marks, costs_of)
     own = 0.0
     for p in range(tie.indptr[y], tie.indptr[y + 1]):

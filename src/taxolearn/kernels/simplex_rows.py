@@ -35,49 +35,6 @@ class Costs(NamedTuple):
     rescaling: Any
 
 
-def _node_scores_sparse(rows, i, nodes, out):
-    first = rows.indptr[i]
-    last = rows.indptr[i + 1]
-    width = out.shape[0]
-    whole = last - (last - first) % 4
-    # four features at a time: one load and store of the sum for four products
-    for k in range(first, whole, 4):
-        a = nodes[rows.indices[k]]
-        b = nodes[rows.indices[k + 1]]
-        c = nodes[rows.indices[k + 2]]
-        d = nodes[rows.indices[k + 3]]
-        p = out.dtype.type(rows.data[k])
-        q = out.dtype.type(rows.data[k + 1])
-        r = out.dtype.type(rows.data[k + 2])
-        s = out.dtype.type(rows.data[k + 3])
-        for n in range(width):
-            out[n] += (p * a[n] + q * b[n]) + (r * c[n] + s * d[n])
-    for k in range(whole, last):
-        a = nodes[rows.indices[k]]
-        p = out.dtype.type(rows.data[k])
-        for n in range(width):
-            out[n] += p * a[n]
-
-
-def _node_scores_dense(rows, i, nodes, out):
-    x = rows.data[i]
-    width = out.shape[0]
-    for j in range(x.shape[0]):
-        a = nodes[j]
-        p = out.dtype.type(x[j])
-        for n in range(width):
-            out[n] += p * a[n]
-
-
-@_by_layout(_node_scores_sparse, _node_scores_dense)
-def add_node_scores(rows, i, nodes, out):
-    """out += x_i' nodes, at all nodes, in the precision of `out`."""
-    if isinstance(rows, SparseRows):
-        _node_scores_sparse(rows, i, nodes, out)
-    else:
-        _node_scores_dense(rows, i, nodes, out)
-
-
 def _some_scores_sparse(rows, i, nodes, chosen, size, out):
     for k in range(rows.indptr[i], rows.indptr[i + 1]):
         source = nodes[rows.indices[k]]

@@ -9,7 +9,6 @@ the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +16,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from taxolearn.engines import Outcome, ThreadEngine
-from taxolearn.solvers.solution import Progress, Status, status_of
+from taxolearn.engines import ThreadEngine
+from taxolearn.solvers.rounds import Rounds
 from taxolearn.solvers.tied_classes import TiedClasses
 
 Array = npt.NDArray[np.float64]
@@ -119,9 +118,6 @@ class BlockSweep:
         self.duals = tied.first_duals(start)
         self.refresh()
         self.weights = self.consistent()
-        self.history: list[Progress] = []
-        self.rounds = 0
-        self.converged = False
 
     def refresh(self) -> None:
         """Dual vectors and biases from the duals."""
@@ -147,41 +143,28 @@ class BlockSweep:
         held = np.zeros((1, self.weights.shape[1]))
         return np.vstack([self.weights, held])[self.place]
 
-    def solve(
-        self,
-        tol: float,
-        max_iter: int,
-        n_jobs: int | None,
-        seed: int,
-        engine: ThreadEngine,
-        on_pass: Callable[[Progress], None] | None,
-    ) -> None:
+    def solve(self, rounds: Rounds, n_jobs: int | None, seed: int) -> None:
         """Rounds over all colours until the gap is at most tol of the objective."""
         workers = ThreadEngine(n_jobs)
         open_classes = max(1, int(self.tied.counted.sum()))
         held = np.flatnonzero(self.place < 0)
         while True:
             primal, dual = self.price(workers)
-            self.history.append(Progress(engine.seconds, self.rounds, primal, dual))
-            if on_pass is not None:
-                on_pass(self.history[-1])
-            # the certificate adds up in another order
-            self.converged = primal - dual <= 0.999 * tol * primal
-            if self.converged or self.rounds >= max_iter or engine.stop[0]:
+            if not rounds.go_on(primal, primal - dual):
                 break
-            goals = np.maximum(0.1 * self.tied.gaps, 0.1 * tol * primal / open_classes)
+            goals = np.maximum(0.1 * self.tied.gaps, 0.1 * rounds.tol * primal / open_classes)
 
             def solve_task(task: NodeTask) -> NodeResult:
-                return solve_nodes(task, self.tied, engine.stop)
+                return solve_nodes(task, self.tied, rounds.engine.stop)
 
             for colour in self.colours:
                 parts = [colour[at : at + _TASK_NODES] for at in range(0, len(colour), _TASK_NODES)]
-                tasks = [self._task(nodes, goals, seed + 7919 * self.rounds) for nodes in parts]
+                tasks = [self._task(nodes, goals, seed + 7919 * rounds.done) for nodes in parts]
                 workers.run(solve_task, tasks, self._collect)
             if len(held):  # only biases move there, and they depend on nothing else
                 workers.run(solve_task, [self._held_task(held, goals, seed)], self._collect)
-            self.rounds += 1
-            if self.rounds % 16 == 0:
+            rounds.done += 1
+            if rounds.done % 16 == 0:
                 self.refresh()  # adding up changes leaves rounding errors in the dual vectors
 
     def _task(self, nodes: Ids, goals: Array, seed: int) -> NodeTask:
@@ -232,23 +215,3 @@ class BlockSweep:
         square = float(np.vdot(right, self._solved(right)) + betas @ betas)
         dual = -0.5 * square - self.bias_prior * float(betas.sum()) - conjugates
         return pull + losses, dual
-
-    def status(self, outcome: Outcome) -> Status:
-        """Why it stopped."""
-        return status_of(self.converged, outcome)
-
-
-def sweep_blocks(
-    sweep: BlockSweep,
-    tol: float,
-    max_iter: int,
-    n_jobs: int | None,
-    max_seconds: float | None,
-    seed: int,
-    on_pass: Callable[[Progress], None] | None,
-) -> Outcome:
-    """Run a block sweep on a worker thread, the calling one watching for Ctrl-C and the time; returns the outcome."""
-    engine = ThreadEngine(max_seconds=max_seconds)
-    return engine.run(
-        lambda _: sweep.solve(tol, max_iter, n_jobs, seed, engine, on_pass), [None], lambda task, result: None
-    )

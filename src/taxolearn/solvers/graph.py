@@ -12,7 +12,8 @@ from taxolearn.losses import MarginLoss
 from taxolearn.models import LinearWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers.graph_laplacian import GraphTie
-from taxolearn.solvers.block_sweep import BlockSweep, sweep_blocks
+from taxolearn.solvers.block_sweep import BlockSweep
+from taxolearn.solvers.rounds import run_rounds
 from taxolearn.solvers.solution import Progress, Solution
 from taxolearn.solvers.tied_classes import TiedClasses
 
@@ -59,9 +60,9 @@ def solve_graph(
     sweep = BlockSweep(
         tied, precision, position[tie.class_nodes], colour_classes(precision), bias_prior, start
     )
-    outcome = sweep_blocks(sweep, tol, max_iter, n_jobs, max_seconds, seed, on_pass)
+    rounds = run_rounds(lambda rounds: sweep.solve(rounds, n_jobs, seed), tol, max_iter, max_seconds, on_pass)
     weights = LinearWeights(sweep.class_weights(), tied.bias_feature * sweep.biases)
-    return Solution(weights, sp.csr_array(sweep.duals), sweep.status(outcome), sweep.rounds, sweep.history)
+    return Solution(weights, sp.csr_array(sweep.duals), rounds.status, rounds.done, rounds.history)
 
 
 def colour_classes(precision: sp.csr_array) -> list[Ids]:

@@ -13,7 +13,8 @@ from taxolearn.losses import MarginLoss
 from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
-from taxolearn.solvers.block_sweep import BlockSweep, sweep_blocks
+from taxolearn.solvers.block_sweep import BlockSweep
+from taxolearn.solvers.rounds import run_rounds
 from taxolearn.solvers.solution import Progress, Solution
 from taxolearn.solvers.tied_classes import TiedClasses
 
@@ -74,12 +75,12 @@ def solve_level_sweep(
     sweep = BlockSweep(
         tied, _precision(above, 1.0 / tie.scale[live]), place, _levels(above), bias_prior, start
     )
-    outcome = sweep_blocks(sweep, tol, max_iter, n_jobs, max_seconds, seed, on_pass)
+    rounds = run_rounds(lambda rounds: sweep.solve(rounds, n_jobs, seed), tol, max_iter, max_seconds, on_pass)
     with_zero = np.vstack([sweep.weights, np.zeros((1, problem.n_features))])
     nodes = np.zeros((problem.n_features, tie.n_nodes))
     nodes[:, live] = (sweep.weights - with_zero[above]).T
     weights = NodeWeights(nodes, tie.paths, tied.bias_feature * sweep.biases)
-    return Solution(weights, sp.csr_array(sweep.duals), sweep.status(outcome), sweep.rounds, sweep.history)
+    return Solution(weights, sp.csr_array(sweep.duals), rounds.status, rounds.done, rounds.history)
 
 
 def _merged(parent: npt.NDArray[np.integer], scale: npt.NDArray[np.float64]) -> Ids:

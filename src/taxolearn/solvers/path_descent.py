@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Outcome, ThreadEngine
+from taxolearn.engines import ThreadEngine
 from taxolearn.losses import MarginLoss
 from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
-from taxolearn.solvers.solution import Progress, Solution, status_of
+from taxolearn.solvers.rounds import Rounds, run_rounds
+from taxolearn.solvers.solution import Progress, Solution
 from taxolearn.solvers.tied_classes import TiedClasses
 
 Group = npt.NDArray[np.int64]
@@ -59,12 +60,8 @@ def solve_path_descent(
     <Status.CONVERGED: 'converged'>
     """
     run = _Run(problem, loss, tie, C, bias_feature, bias_prior, start)
-    engine = ThreadEngine(max_seconds=max_seconds)
-    # the rounds run on a worker: the calling thread stays free to notice Ctrl-C and the time
-    outcome = engine.run(
-        lambda _: run.solve(tol, max_iter, n_jobs, seed, engine, on_pass), [None], lambda task, result: None
-    )
-    return run.solution(outcome)
+    rounds = run_rounds(lambda rounds: run.solve(rounds, n_jobs, seed), tol, max_iter, max_seconds, on_pass)
+    return run.solution(rounds)
 
 
 class _Run:
@@ -86,9 +83,7 @@ class _Run:
         self.path_nodes = tie.paths.indices.astype(np.int64)
         self.duals = self.tied.first_duals(start)
         self.rebuild()
-        self.history: list[Progress] = []
-        self.rounds = self.epochs = 0
-        self.converged = False
+        self.epochs = 0
 
     def rebuild(self) -> None:
         """Node vectors and biases from the duals: u_n = a_n sum of v_l over the classes under n."""
@@ -103,31 +98,15 @@ class _Run:
         order = np.argsort(group, kind="stable").astype(np.int64)
         return np.split(order, np.cumsum(np.bincount(group, minlength=count))[:-1])
 
-    def solve(
-        self,
-        tol: float,
-        max_iter: int,
-        n_jobs: int | None,
-        seed: int,
-        engine: ThreadEngine,
-        on_pass: Callable[[Progress], None] | None,
-    ) -> None:
+    def solve(self, rounds: Rounds, n_jobs: int | None, seed: int) -> None:
         """Rounds of visits and prices until the gap is small enough."""
         workers = ThreadEngine(n_jobs)
         groups, tied = self.groups(), self.tied
         open_classes = max(1, int(tied.counted.sum()))
-        while True:
-            primal, gap = self.price(workers)
-            self.history.append(Progress(engine.seconds, self.rounds, primal, primal - gap))
-            if on_pass is not None:
-                on_pass(self.history[-1])
-            # the certificate adds up in another order
-            self.converged = gap <= 0.999 * tol * primal
-            if self.converged or self.rounds >= max_iter or engine.stop[0]:
-                break
-            goals = np.maximum(0.1 * tied.gaps, 0.3 * tol * primal / open_classes)
+        while rounds.go_on(*self.price(workers)):
+            goals = np.maximum(0.1 * tied.gaps, 0.3 * rounds.tol * rounds.history[-1].primal / open_classes)
             # a first visit from zero sees neighbours that will move: it need not be exact
-            epochs = _VISIT_EPOCHS if self.rounds else 2
+            epochs = _VISIT_EPOCHS if rounds.done else 2
 
             def visit(group: Group, goals: npt.NDArray[np.float64] = goals, epochs: int = epochs) -> int:
                 return int(
@@ -144,8 +123,8 @@ class _Run:
                         tied.working,
                         goals,
                         epochs,
-                        seed + 7919 * self.rounds,
-                        engine.stop,
+                        seed + 7919 * rounds.done,
+                        rounds.engine.stop,
                         self.nodes,
                         self.biases,
                         self.duals,
@@ -153,7 +132,7 @@ class _Run:
                 )
 
             workers.run(visit, groups, self._count)
-            self.rounds += 1
+            rounds.done += 1
         self.rebuild()  # adding up changes has left rounding errors in the vectors
 
     def _count(self, group: Group, epochs: int) -> None:
@@ -172,11 +151,12 @@ class _Run:
         penalty = 0.5 * float(np.sum(squares / self.tie.scale[live]) + offsets @ offsets)
         return penalty + float(self.tied.losses.sum()), float(self.tied.gaps.sum())
 
-    def solution(self, outcome: Outcome) -> Solution:
+    def solution(self, rounds: Rounds) -> Solution:
         """The answer, with the reason for stopping."""
         weights = NodeWeights(
             np.ascontiguousarray(self.nodes.T), self.tie.paths, self.tied.bias_feature * self.biases
         )
-        status = status_of(self.converged, outcome)
         details = {"epochs": self.epochs}
-        return Solution(weights, sp.csr_array(self.duals), status, self.rounds, self.history, details)
+        return Solution(
+            weights, sp.csr_array(self.duals), rounds.status, rounds.done, rounds.history, details
+        )

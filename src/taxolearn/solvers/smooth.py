@@ -15,8 +15,9 @@ from taxolearn.losses.softmax import Softmax
 from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
+from taxolearn.solvers.rounds import Rounds, run_rounds
 from taxolearn.solvers.smooth_terms import score_terms
-from taxolearn.solvers.solution import Progress, Solution, status_of
+from taxolearn.solvers.solution import Progress, Solution
 
 Array = npt.NDArray[np.float64]
 
@@ -60,17 +61,13 @@ def solve_smooth(
     ([[-0.521], [0.521]], 'converged')
     """
     newton = _Newton(problem, loss, tie, C, bias_feature, bias_prior, start)
-    engine = ThreadEngine(max_seconds=max_seconds)
-    # one task on a worker: the calling thread stays free to notice Ctrl-C and the time
-    outcome = engine.run(
-        lambda _: newton.minimise(tol, max_iter, engine, on_pass), [None], lambda task, result: None
-    )
+    rounds = run_rounds(newton.minimise, tol, max_iter, max_seconds, on_pass)
     return Solution(
         newton.weights(),
         newton.terms.dual(),
-        status_of(newton.converged, outcome),
-        newton.steps,
-        newton.history,
+        rounds.status,
+        rounds.done,
+        rounds.history,
         {"products": newton.products},
     )
 
@@ -110,9 +107,7 @@ class _Newton:
             self.theta = theta if self.turn is None else self.turn.T @ theta
             if self.bias_feature:
                 self.bias = start.intercept / self.bias_feature
-        self.steps = self.products = 0
-        self.converged = False
-        self.history: list[Progress] = []
+        self.products = 0
 
     def weights(self) -> NodeWeights:
         """The node vectors and intercepts of the iterate."""
@@ -121,13 +116,7 @@ class _Newton:
         nodes[:, self.live] *= self.root_scale
         return NodeWeights(nodes, self.tie.paths, self.bias_feature * self.bias)
 
-    def minimise(
-        self,
-        tol: float,
-        max_iter: int,
-        engine: ThreadEngine,
-        on_pass: Callable[[Progress], None] | None,
-    ) -> None:
+    def minimise(self, rounds: Rounds) -> None:
         """Newton steps until the gap is at most tol of the objective."""
         scores = self._scores(self.theta, self.bias)
         losses = self.terms.value(scores)
@@ -138,17 +127,14 @@ class _Newton:
             bias_slope += self.bias - self.bias_prior
             primal = losses + self._penalty(self.theta, self.bias - self.bias_prior)
             gap = self._penalty(slope, bias_slope)
-            self.history.append(Progress(engine.seconds, self.steps, primal, primal - gap))
-            if on_pass is not None:
-                on_pass(self.history[-1])
-            # the certificate adds up in another order
-            self.converged = gap <= 0.999 * tol * primal
-            if self.converged or self.steps >= max_iter or engine.stop[0]:
+            if not rounds.go_on(primal, gap):
                 return
-            step, bias_step, shift = self._direction(slope, bias_slope, 0.25 * tol * primal, engine)
+            step, bias_step, shift = self._direction(
+                slope, bias_slope, 0.25 * rounds.tol * primal, rounds.engine
+            )
             if shift is None:
                 return  # stopped before the first product: the iterate is unchanged
-            self.steps += 1
+            rounds.done += 1
             descent = float(np.vdot(slope, step) + bias_slope @ bias_step)
             length = 1.0
             while True:

@@ -10,14 +10,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from taxolearn.engines import Outcome, ThreadEngine
+from taxolearn.engines import ThreadEngine
 from taxolearn.errors import DataError
 from taxolearn.losses.softmax import Softmax
 from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
+from taxolearn.solvers.rounds import Rounds, run_rounds
 from taxolearn.solvers.smooth_terms import row_labels, simplex_dual
-from taxolearn.solvers.solution import Progress, Solution, status_of
+from taxolearn.solvers.solution import Progress, Solution
 
 Array = npt.NDArray[np.float64]
 
@@ -60,12 +61,8 @@ def solve_softmax_rows(
     ([[-0.521], [0.521]], 'converged')
     """
     run = _Run(problem, tie, C, bias_feature, bias_prior, start)
-    engine = ThreadEngine(max_seconds=max_seconds)
-    # the passes run on a worker: the calling thread stays free to notice Ctrl-C and the time
-    outcome = engine.run(
-        lambda _: run.solve(tol, max_iter, n_jobs, seed, engine, on_pass), [None], lambda task, result: None
-    )
-    return run.solution(outcome)
+    rounds = run_rounds(lambda rounds: run.solve(rounds, n_jobs, seed), tol, max_iter, max_seconds, on_pass)
+    return run.solution(rounds)
 
 
 class _Run:
@@ -91,9 +88,7 @@ class _Run:
         self.paths = (tie.paths.indptr.astype(np.int64), tie.paths.indices.astype(np.int64), tie.scale)
         self.p = self._first_duals(start)
         self.rebuild()
-        self.history: list[Progress] = []
-        self.passes = self.moved = 0
-        self.converged = False
+        self.moved = 0
 
     def _first_duals(self, start: sp.csr_array | None) -> Array:
         """Those of `start`, or all on the row's own class: weights of zero."""
@@ -124,40 +119,24 @@ class _Run:
         nodes = np.asarray(pulls @ self.tie.paths) * self.tie.scale
         return nodes, self.bias_feature * (self.bias_prior + self.bias_feature * signed.sum(axis=0))
 
-    def solve(
-        self,
-        tol: float,
-        max_iter: int,
-        n_jobs: int | None,
-        seed: int,
-        engine: ThreadEngine,
-        on_pass: Callable[[Progress], None] | None,
-    ) -> None:
+    def solve(self, rounds: Rounds, n_jobs: int | None, seed: int) -> None:
         """Passes until the gap is small enough."""
         workers, rng = ThreadEngine(n_jobs), np.random.default_rng(seed)
         counted = max(1, int(np.count_nonzero(self.cost)))
-        while True:
-            primal, gap = self.price(workers)
-            self.history.append(Progress(engine.seconds, self.passes, primal, primal - gap))
-            if on_pass is not None:
-                on_pass(self.history[-1])
-            # the certificate adds up in another order
-            self.converged = gap <= 0.999 * tol * primal
-            if self.converged or self.passes >= max_iter or engine.stop[0]:
-                break
+        while rounds.go_on(*self.price(workers)):
             self.moved += self.kernels.ascend(
                 self.rows,
                 self.cost,
                 *self.paths,
                 self.bias_feature,
                 rng.permutation(self.problem.n_rows),
-                max(0.0, _LEFT * tol * primal / counted),
+                max(0.0, _LEFT * rounds.tol * rounds.history[-1].primal / counted),
                 self.weights,
                 self.intercepts,
                 self.p,
-                engine.stop,
+                rounds.engine.stop,
             )
-            self.passes += 1
+            rounds.done += 1
 
     def price(self, workers: ThreadEngine) -> tuple[float, float]:
         """Objective and gap over all rows."""
@@ -174,11 +153,10 @@ class _Run:
         losses, gaps, twice = (float(sum(sorted(column))) for column in zip(*found, strict=True))
         return losses + 0.5 * twice, gaps
 
-    def solution(self, outcome: Outcome) -> Solution:
+    def solution(self, rounds: Rounds) -> Solution:
         """The answer, with the reason for stopping; node vectors are made of the duals anew."""
         dual = simplex_dual(self.p)
         self.p = dual.toarray()
         nodes, intercepts = self._of_duals()
-        status = status_of(self.converged, outcome)
         weights = NodeWeights(nodes, self.tie.paths, intercepts)
-        return Solution(weights, dual, status, self.passes, self.history, {"moved": self.moved})
+        return Solution(weights, dual, rounds.status, rounds.done, rounds.history, {"moved": self.moved})
