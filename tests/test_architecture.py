@@ -22,7 +22,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # What each room may import besides itself and `errors`. Later rooms stand above earlier ones.
 _GROUND = {"kernels", "conic"}
 _BASIS = _GROUND | {"structure", "problem"}
-_CERTIFIED = {"losses", "problem", "regularizers", "solvers", "structure"}
+_CERTIFIED = {"kernels", "losses", "problem", "regularizers", "solvers", "structure"}
 _MIDDLE = _BASIS | {"losses", "regularizers", "models", "engines", "decoders"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -103,6 +103,17 @@ def test_certificates_use_nothing_of_the_solvers_but_the_shape_of_a_solution() -
         module for file in files for module, _ in imports(file) if module.startswith("taxolearn.solvers")
     }
     assert found == {"taxolearn.solvers.solution"}
+
+
+def test_certificates_and_solvers_share_no_kernel() -> None:
+    for path in FILES:
+        found = {
+            module
+            for module, _ in imports(path)
+            if module.startswith("taxolearn.kernels") and room(path) != "kernels"
+        }
+        own = "taxolearn.kernels.exact_scores"
+        assert found <= {own} if room(path) == "certificates" else own not in found
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

@@ -207,7 +207,7 @@ def test_with_a_flat_tie_it_is_the_certificate_of_one_vs_rest(name):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_rows_in_parts_and_on_threads_change_nothing(form, monkeypatch):
+def test_rows_in_parts_by_the_kernel_and_on_threads_change_nothing(form, monkeypatch):
     from taxolearn.certificates import path_sum as module
 
     rng = np.random.default_rng(3)
@@ -216,6 +216,19 @@ def test_rows_in_parts_and_on_threads_change_nothing(form, monkeypatch):
     solution = solve_one_vs_rest(problem, loss, 1.0, tol=1e-3)
     whole = certify_path_sum(problem, solution, loss, flat(3), 1.0, 1.0)
     monkeypatch.setattr(module, "_ROWS", 7)
+    monkeypatch.setattr(module, "_MANY", 0)
     one, three = (certify_path_sum(problem, solution, loss, flat(3), 1.0, 1.0, n_threads=n) for n in (1, 3))
     assert (one.primal, one.dual) == (three.primal, three.dual)
     assert one.primal == pytest.approx(whole.primal, rel=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_scores_of_large_certificates(dtype):
+    from taxolearn.kernels.exact_scores import multiply
+
+    rng = np.random.default_rng(0)
+    X = sp.random_array((50, 30), density=0.15, format="csr", rng=rng, dtype=dtype)
+    X = sp.csr_array(sp.vstack([X, sp.csr_array((2, 30), dtype=dtype), X[:1]]))  # empty rows too
+    columns, out = rng.normal(size=(30, 7)), np.full((53, 7), np.nan)
+    multiply(X.indptr, X.indices, X.data, columns, out)
+    np.testing.assert_allclose(out, X.astype(np.float64) @ columns, rtol=1e-13, atol=1e-15)

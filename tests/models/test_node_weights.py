@@ -118,3 +118,22 @@ def test_duals_are_stored_as_node_vectors(sparse_rows: bool) -> None:
     expected = X @ ((paths.toarray() * scale) @ (paths.T @ (dual @ X))).T + weights.intercept
     np.testing.assert_allclose(weights.scores(X), expected, atol=1e-12)
     np.testing.assert_allclose(again.scores(X), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("sparse_rows", [False, True])
+def test_the_vector_of_one_node(sparse_rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("taxolearn.models.dual_weights._ROWS_AT_A_TIME", 3)
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(8, 5))
+    dual = sp.csr_array(rng.normal(size=(3, 8)) * (rng.random((3, 8)) < 0.6))
+    paths = sp.csr_array(
+        np.array([[1.0, 1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0, 1.0]])
+    )
+    scale = np.array([0.0, 1.0, 2.0, 0.5, 3.0])
+    weights = DualWeights(sp.csr_array(X) if sparse_rows else X, dual, paths, scale, np.zeros(3))
+    expected = scale[:, None] * (paths.T @ (dual @ X))
+    stored = sp.csr_array(expected) if sparse_rows else np.ascontiguousarray(expected.T)
+    for model in (weights, NodeWeights(stored, paths, np.zeros(3))):
+        found = [model.node_vector(node) for node in range(5)]
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        assert {vector.dtype for vector in found} == {np.dtype(np.float64)}

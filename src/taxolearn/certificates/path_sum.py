@@ -18,13 +18,13 @@ from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
 from taxolearn.solvers.solution import Solution
 
-_BLOCK_BYTES = 96 * 2**20  # of class weights at a time: one read of X serves them all
+_BLOCK_BYTES = 144 * 2**20  # of class weights at a time: one read of X serves them all
 _TURNED = 8  # vectors put together row by row before they are turned into columns
 _NODE_BYTES = 32 * 2**20  # of node vectors at a time
 _ROWS = 2**14  # scored at a time: their losses are added up while in cache
+_MANY = 2**24  # products that are worth a compiled kernel
 _DUALS = 2**20  # looked at together
 _DENSE_NODES = 1500  # shared nodes up to which the penalty of class weights is found by dense algebra
-_KEPT_BYTES = 64 * 2**20  # of vectors of shared nodes that the next classes ask for again
 
 Array = npt.NDArray[np.float64]
 
@@ -120,16 +120,27 @@ def _losses(
     total = 0.0
     for start in range(0, len(classes), width):
         block = classes[start : start + width]
-        columns = vectors.of_classes(block, classes[start + width : start + 2 * width])
+        columns = vectors.of_classes(block)
 
         def of_part(place: tuple[slice, Any], block: Any = block, columns: Array = columns) -> float:
             rows, part = place
-            scores = np.asarray(_in_double(part) @ columns)
+            scores = _scores(part, columns)
             scores += intercept[block]
             return _losses_of(problem, rows, block, scores, loss)
 
         total += sum(pool.map(of_part, parts))
     return total
+
+
+def _scores(X: Any, columns: Array) -> Array:
+    """X columns; for many products by a kernel of the certificates' own, which takes half of SciPy's time."""
+    if not sp.issparse(X) or X.nnz * columns.shape[1] < _MANY:
+        return np.asarray(_in_double(X) @ columns)
+    from taxolearn.kernels.exact_scores import multiply
+
+    scores = np.empty((X.shape[0], columns.shape[1]))
+    multiply(X.indptr, X.indices, X.data, columns, scores)
+    return scores
 
 
 def _losses_of(problem: Problem, rows: slice, block: Any, scores: Array, loss: MarginLoss) -> float:
@@ -151,7 +162,7 @@ class _ClassVectors:
     def __init__(self, weights: Any, tie: PathSum) -> None:
         self.coef, self.tie = weights.coef, tie
 
-    def of_classes(self, block: Any, _following: Any) -> Array:
+    def of_classes(self, block: Any) -> Array:
         """The weights of some classes, features x block, contiguous."""
         rows = self.coef[block]
         dense = rows.toarray() if sp.issparse(rows) else rows
@@ -162,73 +173,52 @@ class _ClassVectors:
 
 
 class _NodeVectors:
-    """Weights that hold a vector a node, or can make one: each is asked for once, in the order of the classes."""
+    """Weights that hold a vector a node, or can make one: on a tree each is asked for once, class after class."""
 
     def __init__(self, weights: Any, tie: PathSum) -> None:
         self.weights, self.paths, self.scale = weights, tie.paths, tie.scale
         self.squares = np.full(len(tie.scale), -1.0)  # -1: not seen yet
-        self.kept: dict[int, Array] = {}  # vectors that the next classes ask for again
+        self.kept: dict[int, Array] = {}  # vectors of the nodes on the path of the last class
+        self.above: list[int] = []
+        self.sum_above = np.zeros(weights.n_features)
+        self.turned = np.empty((_TURNED, weights.n_features))
+        self.room = np.empty(0)
 
-    def of_classes(self, block: Any, following: Any) -> Array:
-        """The weights of some classes, features x block, contiguous; `following` are the classes after them."""
-        vectors = np.empty((self.weights.n_features, len(block)))
-        ahead = set(self.paths[following].indices.tolist())
-        self.kept = {
-            node: vector for node, vector in self.kept.items() if node in ahead or self._used(node, block)
-        }
+    def of_classes(self, block: Any) -> Array:
+        """The weights of some classes, features x block, contiguous; valid until the next call."""
+        size = self.weights.n_features * len(block)
+        if len(self.room) < size:  # fresh memory is slow at the first touch
+            self.room = np.empty(size)
+        vectors = self.room[:size].reshape(self.weights.n_features, len(block))
         for start in range(0, len(block), _TURNED):
             few = block[start : start + _TURNED]
-            rows = np.zeros((len(few), self.weights.n_features))
-            by_node = self.paths[few].tocsc()
-            counts = np.diff(by_node.indptr)
-            alone = np.flatnonzero(counts == 1)
-            alone = alone[[node not in self.kept and node not in ahead for node in alone.tolist()]]
-            self._add_alone(alone, by_node.indices[by_node.indptr[alone]], rows)
-            for node in np.setdiff1d(np.flatnonzero(counts), alone).tolist():
-                vector = self._vector(node)
-                for k in by_node.indices[by_node.indptr[node] : by_node.indptr[node + 1]]:
-                    rows[k] += vector
-            vectors[:, start : start + len(few)] = rows.T
+            for k, number in enumerate(few):
+                self._write_class(number, self.turned[k])
+            vectors[:, start : start + len(few)] = self.turned[: len(few)].T
         return vectors
 
-    def _used(self, node: int, block: Any) -> bool:
-        return bool(np.any(self.paths[block].indices == node))
-
-    def _add_alone(self, nodes: Any, owners: Any, rows: Array) -> None:
-        """Add the vectors of nodes that only one class uses."""
-        found = self._rows(nodes)
-        for k, owner in enumerate(owners):
-            if sp.issparse(found):
-                span = slice(found.indptr[k], found.indptr[k + 1])
-                rows[owner, found.indices[span]] += found.data[span]
-            else:
-                rows[owner] += found[k]
+    def _write_class(self, number: int, out: Array) -> None:
+        *above, last = self.paths.indices[self.paths.indptr[number] : self.paths.indptr[number + 1]].tolist()
+        if above != self.above:  # siblings have the same nodes above them
+            self.kept = {node: vector for node, vector in self.kept.items() if node in above}
+            self.above = above
+            self.sum_above[:] = 0.0
+            for node in above:
+                if node not in self.kept:
+                    self.kept[node] = self._vector(node)
+                self.sum_above += self.kept[node]
+        np.add(self.sum_above, self._vector(last), out=out)
 
     def _vector(self, node: int) -> Array:
-        vector = self.kept.get(node)
-        if vector is None:
-            found = self._rows(np.array([node]))
-            vector = found.toarray()[0] if sp.issparse(found) else np.ascontiguousarray(found[0])
-            if (len(self.kept) + 1) * vector.nbytes <= _KEPT_BYTES:
-                self.kept[node] = vector
+        """The vector of a node; its square is noted."""
+        vector: Array = self.weights.node_vector(node)
+        self.squares[node] = vector @ vector
         return vector
-
-    def _rows(self, nodes: npt.NDArray[np.intp]) -> Any:
-        """Vectors of some nodes, nodes x features; their squares are noted."""
-        if hasattr(self.weights, "node_rows"):
-            found = self.weights.node_rows(nodes)
-        else:
-            stored = self.weights.nodes
-            found = stored[nodes] if sp.issparse(stored) else stored[:, nodes].T
-        found = found.astype(np.float64, copy=False)
-        self.squares[nodes] = _row_squares(found)
-        return found
 
     def penalty(self) -> float:
         """1/2 sum_n ||u_n||^2 / a_n; infinite where a node without a scale has a vector."""
-        unseen = np.flatnonzero(self.squares < 0)
-        for nodes in _blocks(unseen, self.weights.n_features):
-            self._rows(nodes)
+        for node in np.flatnonzero(self.squares < 0).tolist():
+            self._vector(node)
         live = self.scale > 0
         if np.any(self.squares[~live] > 0):
             return np.inf
@@ -348,7 +338,7 @@ def _has_class(keys: npt.NDArray[np.int64], n_classes: int, rows: Any, classes: 
 
 
 def _by_node(weights: Any) -> bool:
-    return hasattr(weights, "node_rows") or hasattr(weights, "nodes")
+    return hasattr(weights, "node_vector")
 
 
 def _blocks(nodes: npt.NDArray[np.intp], n_features: int) -> Iterator[npt.NDArray[np.intp]]:

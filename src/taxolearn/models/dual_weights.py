@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from taxolearn.errors import DataError
 from taxolearn.models.node_weights import NodeWeights
 from taxolearn.models.path_weights import PathWeights
 
 _VECTOR_BYTES = 64 * 2**20  # of node vectors made at a time
+_ROWS_AT_A_TIME = 2**13  # added up to a vector
 _SCORE_BYTES = 512 * 2**20  # of scores at a time: each block of rows makes all vectors anew
 
 
@@ -135,6 +137,27 @@ class DualWeights(PathWeights):
             (shares.data, position, shares.indptr), shape=(len(shares.indptr) - 1, len(used))
         )
         return few @ self.X[used]
+
+    def node_vector(self, node: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The vector of one node, dense, in float64.
+
+        >>> _tiny().node_vector(0)
+        array([ 1., -1.])
+        """
+        vector = np.zeros(self.n_features)
+        if self.scale[node] == 0:
+            return vector
+        under: Any = self._under  # type: ignore[attr-defined]
+        dual, shares = self.signed_dual, np.zeros(self.X.shape[0])
+        # rows that the classes of a node share are read once
+        for k in under.indices[under.indptr[node] : under.indptr[node + 1]]:
+            span = slice(dual.indptr[k], dual.indptr[k + 1])
+            shares[dual.indices[span]] += dual.data[span]
+        shares *= self.scale[node]
+        used = np.flatnonzero(shares)
+        for few in gen_batches(len(used), _ROWS_AT_A_TIME):
+            vector += self.X[used[few]].T @ shares[used[few]]
+        return vector
 
     def vector_sizes(self) -> np.ndarray[Any, Any]:
         """For each node, how many entries its vector has at most: those of all rows with a dual below it.

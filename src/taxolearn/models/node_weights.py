@@ -137,6 +137,16 @@ class NodeWeights(PathWeights):
             found = self.nodes[columns[:, None], path].sum(axis=1, dtype=np.float64)
         return found
 
+    def node_vector(self, node: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The vector of one node, dense, in float64.
+
+        >>> NodeWeights(np.eye(2), sparse.csr_array(np.eye(2)), np.zeros(2)).node_vector(1)
+        array([0., 1.])
+        """
+        if not self.is_sparse:
+            return np.array(self.nodes[:, node], dtype=np.float64)
+        return np.asarray(self._in_range[[node]].toarray()[0], dtype=np.float64)
+
     def vector_sizes(self) -> np.ndarray[Any, Any]:
         """For each node, how many entries its vector has.
 

@@ -21,7 +21,7 @@ LARGE = 5_000_000
 
 
 class PathWeights(ClassWeights):
-    """Base of `NodeWeights` and `DualWeights`; needs `paths`, `vector_sizes` and `vectors_of` besides.
+    """Base of `NodeWeights` and `DualWeights`; needs `paths`, `vector_sizes`, `vectors_of` and `node_vector` besides.
 
     >>> from taxolearn.models import DualWeights, NodeWeights
     >>> issubclass(NodeWeights, PathWeights), issubclass(DualWeights, PathWeights)
@@ -46,6 +46,15 @@ class PathWeights(ClassWeights):
         >>> weights = NodeWeights(np.eye(2), sparse.csr_array(np.eye(2)), np.zeros(2))
         >>> weights.vectors_of(np.array([1]))[0].toarray()
         array([[0., 1.]])
+        """
+        raise NotImplementedError
+
+    def node_vector(self, node: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The vector of one node, dense, in float64.
+
+        >>> from taxolearn.models import NodeWeights
+        >>> NodeWeights(np.eye(2), sparse.csr_array(np.eye(2)), np.zeros(2)).node_vector(1)
+        array([0., 1.])
         """
         raise NotImplementedError
 
