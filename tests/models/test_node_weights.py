@@ -125,7 +125,9 @@ def test_the_vector_of_one_node(sparse_rows: bool, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("taxolearn.models.dual_weights._ROWS_AT_A_TIME", 3)
     rng = np.random.default_rng(4)
     X = rng.normal(size=(8, 5))
-    dual = sp.csr_array(rng.normal(size=(3, 8)) * (rng.random((3, 8)) < 0.6))
+    dual = sp.csr_array(
+        rng.normal(size=(3, 8)) * (rng.random((3, 8)) < 0.6) * [[1], [0], [1]]
+    )  # one has none
     paths = sp.csr_array(
         np.array([[1.0, 1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0, 1.0]])
     )

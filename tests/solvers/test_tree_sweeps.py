@@ -9,13 +9,14 @@ import scipy.sparse as sp
 from taxolearn import Taxonomy
 from taxolearn.certificates import certify_one_vs_rest
 from taxolearn.certificates.path_sum import certify_path_sum
+from taxolearn.engines import Outcome
 from taxolearn.errors import DataError, TaxonomyError
 from taxolearn.losses import MARGIN_LOSSES, Logistic
 from taxolearn.models import NodeWeights
 from taxolearn.models.dual_weights import DualWeights
 from taxolearn.problem import make_problem
 from taxolearn.regularizers import flat, path_sum
-from taxolearn.solvers import Status, solve_one_vs_rest, tree_weights
+from taxolearn.solvers import Status, solve_one_vs_rest, tree_sweeps, tree_weights
 from taxolearn.solvers.tree_sweeps import solve_tree_sweeps
 
 HINGES = ("hinge", "squared_hinge")
@@ -267,6 +268,34 @@ def test_limits_end_it_with_usable_weights():
     assert none.status is Status.TIME_LIMIT
     certificate = certify_path_sum(problem, none, loss, tie, 1.0, 1.0)
     assert 0.0 <= certificate.gap <= 1.0
+
+
+def test_a_stop_in_the_middle_of_a_pass_leaves_no_bias_too_high(monkeypatch):
+    problem = many()
+    tie, loss = tie_of(problem), MARGIN_LOSSES["squared_hinge"]
+    whole = tree_sweeps._Run.sweep
+
+    def stopped(run, engine):
+        whole(run, engine)
+        return Outcome.TIME_LIMIT  # after all classes have moved, before they are priced
+
+    monkeypatch.setattr(tree_sweeps._Run, "sweep", stopped)
+    primals = []
+    for lower in (tree_sweeps._Run.lower_stale, lambda run, priced: None):
+        monkeypatch.setattr(tree_sweeps._Run, "lower_stale", lower)
+        solution = solve_tree_sweeps(problem, loss, tie, 1.0, bias_prior=0.5)
+        assert solution.status is Status.TIME_LIMIT
+        primals.append(certify_path_sum(problem, solution, loss, tie, 1.0, 1.0, 0.5).primal)
+    assert primals[0] < 0.9 * primals[1]
+
+
+def test_only_classes_that_moved_are_lowered():
+    problem = some(["a1", "a2", "b11", "c"])
+    run = tree_sweeps._Run(problem, MARGIN_LOSSES["hinge"], tie_of(problem), 1.0, 1.0, 0.0, 0.1, 0, None)
+    run.polished[:], run.biases[:] = [3.0, 1.0, 3.0, 3.0], 2.0
+    run.open[:] = [True, True, False]  # the trees of a, b and c
+    run.lower_stale([(2, 3)])  # b11 has been priced
+    assert run.polished.tolist() == [2.0, 1.0, 3.0, 3.0]
 
 
 def test_what_it_cannot_do_is_said():

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from taxolearn.errors import DataError
 from taxolearn.models.node_weights import NodeWeights
@@ -155,8 +154,9 @@ class DualWeights(PathWeights):
             shares[dual.indices[span]] += dual.data[span]
         shares *= self.scale[node]
         used = np.flatnonzero(shares)
-        for few in gen_batches(len(used), _ROWS_AT_A_TIME):
-            vector += self.X[used[few]].T @ shares[used[few]]
+        for first in range(0, len(used), _ROWS_AT_A_TIME):
+            few = used[first : first + _ROWS_AT_A_TIME]
+            vector += self.X[few].T @ shares[few]
         return vector
 
     def vector_sizes(self) -> np.ndarray[Any, Any]:

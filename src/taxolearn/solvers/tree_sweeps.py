@@ -238,7 +238,20 @@ class _Run:
         if outcome is Outcome.COMPLETED:
             self._regrow(sorted(parts), begin, finish)
             self.passes += 1
+        else:
+            self.lower_stale([(part.start, part.stop) for part in parts])
         return outcome
+
+    def lower_stale(self, priced: list[tuple[int, int]]) -> None:
+        """Biases of classes that moved since they were priced: the lower of the polished and the dual's.
+
+        Rows that a class does not know yet are negatives: a bias too low costs little there, one too high a loss each.
+        """
+        tops = self.forest.tops
+        moved = np.repeat(self.open, self.forest.last[tops] - self.forest.first[tops])
+        for start, stop in priced:
+            moved[start:stop] = False
+        self.polished[moved] = np.minimum(self.polished, self.biases)[moved]
 
     def _dearness(self) -> float:
         """Roughly what one pricing of all classes costs, in sweeps of some epochs over the active rows."""
@@ -305,6 +318,8 @@ class _Run:
             outcome = self.sweep(engine)
             if outcome is Outcome.COMPLETED:
                 outcome = self.price(engine)
+            else:
+                self.lower_stale([])
             if outcome is not Outcome.COMPLETED:
                 status = Status.INTERRUPTED if outcome is Outcome.INTERRUPTED else Status.TIME_LIMIT
                 break
