@@ -70,7 +70,9 @@ def test_a_start_from_the_optimum_ends_at_once():
     first, _ = solved(case, tol=1e-8)
     again, _ = solved(case, tol=1.1e-8, start=first.dual)
     assert (again.n_iter, again.status) == (0, Status.CONVERGED)
-    with pytest.raises(DataError, match=r"^start has shape \(2, 2\), but the duals are 24 rows x 6 classes$"):
+    with pytest.raises(
+        DataError, match=r"^start has shape \(2, 2\), but the duals, rows x classes, have \(24, 6\)$"
+    ):
         solved(case, start=sp.csr_array((2, 2)))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numba.extending import overload
 
 from taxolearn.kernels._jit import kernel
@@ -28,6 +29,11 @@ class DenseRows(NamedTuple):
     """C-contiguous dense rows."""
 
     data: Any
+
+
+def rows_of(X: Any) -> SparseRows | DenseRows:
+    """The rows of a CSR matrix or of a C-contiguous array, not copied."""
+    return SparseRows(X.indptr, X.indices, X.data) if sp.issparse(X) else DenseRows(X)
 
 
 def _choose(rows: Any, sparse: Callable[..., Any], dense: Callable[..., Any]) -> Callable[..., Any] | None:

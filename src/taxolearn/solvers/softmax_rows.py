@@ -11,14 +11,13 @@ import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
 from taxolearn.engines import ThreadEngine
-from taxolearn.errors import DataError
 from taxolearn.losses.softmax import Softmax
 from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
 from taxolearn.solvers.rounds import Rounds, run_rounds
 from taxolearn.solvers.smooth_terms import row_labels, simplex_dual
-from taxolearn.solvers.solution import Progress, Solution
+from taxolearn.solvers.solution import Progress, Solution, dense_start
 
 Array = npt.NDArray[np.float64]
 
@@ -78,12 +77,11 @@ class _Run:
         start: sp.csr_array | None,
     ) -> None:
         from taxolearn.kernels import softmax_rows
-        from taxolearn.kernels.rows import DenseRows, SparseRows
+        from taxolearn.kernels.rows import rows_of
 
         self.kernels, self.problem, self.tie = softmax_rows, problem, tie
         self.bias_feature, self.bias_prior = float(bias_feature), float(bias_prior)
-        X = problem.X
-        self.rows: Any = SparseRows(X.indptr, X.indices, X.data) if sp.issparse(X) else DenseRows(X)
+        self.rows: Any = rows_of(problem.X)
         self.own, self.cost = row_labels(problem, C)
         self.paths = (tie.paths.indptr.astype(np.int64), tie.paths.indices.astype(np.int64), tie.scale)
         self.p = self._first_duals(start)
@@ -92,15 +90,8 @@ class _Run:
 
     def _first_duals(self, start: sp.csr_array | None) -> Array:
         """Those of `start`, or all on the row's own class: weights of zero."""
-        shape = (self.problem.n_rows, self.problem.n_classes)
-        if start is None:
-            p = np.zeros(shape)
-        elif start.shape != shape:
-            raise DataError(
-                f"start has shape {start.shape}, but the duals are {shape[0]} rows x {shape[1]} classes"
-            )
-        else:
-            p = np.maximum(start.toarray(), 0.0).astype(np.float64, copy=False)
+        p = dense_start(start, (self.problem.n_rows, self.problem.n_classes), "rows x classes")
+        np.maximum(p, 0.0, out=p)
         sums = p.sum(axis=1)
         p[sums == 0, self.own[sums == 0]] = 1.0
         p /= p.sum(axis=1, keepdims=True)

@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.engines import Outcome
+from taxolearn.errors import DataError
 from taxolearn.models import ClassWeights
 
 
@@ -36,6 +39,19 @@ def status_of(converged: bool, outcome: Outcome) -> Status:
     if outcome is Outcome.INTERRUPTED:
         return Status.INTERRUPTED
     return Status.TIME_LIMIT if outcome is Outcome.TIME_LIMIT else Status.ITERATION_LIMIT
+
+
+def dense_start(start: sp.csr_array | None, shape: tuple[int, int], what: str) -> npt.NDArray[np.float64]:
+    """The duals that a solve begins with, as an array to write to: those of `start`, or zero.
+
+    >>> dense_start(None, (1, 2), "classes x rows")
+    array([[0., 0.]])
+    """
+    if start is None:
+        return np.zeros(shape)
+    if start.shape != shape:
+        raise DataError(f"start has shape {start.shape}, but the duals, {what}, have {shape}")
+    return np.array(start.toarray(), dtype=np.float64, order="C")
 
 
 class Progress(NamedTuple):

@@ -104,13 +104,13 @@ class StructuredRun:
     ) -> None:
         from taxolearn.kernels import simplex_passes
         from taxolearn.kernels.dual_descent import row_squares
-        from taxolearn.kernels.rows import DenseRows, SparseRows
+        from taxolearn.kernels.rows import rows_of
 
         self.kernels, self.engine, self.tol, self.tie = simplex_passes, engine, tol, tie
         self.problem = problem
         self.bias_feature = float(bias_feature)
         X = problem.X
-        self.rows: Any = SparseRows(X.indptr, X.indices, X.data) if sp.issparse(X) else DenseRows(X)
+        self.rows: Any = rows_of(problem.X)
         self.square = row_squares(self.rows, self.bias_feature)
         self.label, weight = one_label_a_row(problem)
         self.cost = C * weight

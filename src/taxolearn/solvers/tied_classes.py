@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.errors import DataError
 from taxolearn.losses import MarginLoss
 from taxolearn.problem import Problem
 from taxolearn.solvers.smooth_terms import counted_classes
+from taxolearn.solvers.solution import dense_start
 
 Array = npt.NDArray[np.float64]
 
@@ -26,12 +26,11 @@ class TiedClasses:
 
     def __init__(self, problem: Problem, loss: MarginLoss, C: float, bias_feature: float) -> None:
         from taxolearn.kernels import path_descent
-        from taxolearn.kernels.rows import DenseRows, SparseRows
+        from taxolearn.kernels.rows import rows_of
 
         self.kernels, self.problem, self.loss = path_descent, problem, loss
         self.bias_feature = float(bias_feature)
-        X = problem.X
-        self.rows: Any = SparseRows(X.indptr, X.indices, X.data) if sp.issparse(X) else DenseRows(X)
+        self.rows: Any = rows_of(problem.X)
         self.squares = path_descent.feature_squares(self.rows)
         positives = problem.targets.tocsc()
         self.counted = counted_classes(problem)
@@ -56,14 +55,7 @@ class TiedClasses:
     def first_duals(self, start: sp.csr_array | None) -> Array:
         """Duals to begin with: those of `start`, brought within their bounds, or zero."""
         shape = (self.problem.n_classes, self.problem.n_rows)
-        if start is None:
-            duals = np.zeros(shape)
-        elif start.shape != shape:
-            raise DataError(
-                f"start has shape {start.shape}, but the duals are {shape[0]} classes x {shape[1]} rows"
-            )
-        else:
-            duals = np.ascontiguousarray(start.toarray(), dtype=np.float64)
+        duals = dense_start(start, shape, "classes x rows")
         _, _, counted, row_cost, positive, negative = self.labels
         for c in range(shape[0]):
             self.kernels.fit_duals(

@@ -73,10 +73,9 @@ class _Vectors:
 
     def __init__(self, problem: Problem, forest: Forest, active: Any) -> None:
         from taxolearn.kernels import tree_descent
-        from taxolearn.kernels.rows import DenseRows, SparseRows
+        from taxolearn.kernels.rows import rows_of
 
-        X = problem.X
-        self.rows: Any = SparseRows(X.indptr, X.indices, X.data) if sp.issparse(X) else DenseRows(X)
+        self.rows: Any = rows_of(problem.X)
         self.kernels, self.forest, self.active = tree_descent, forest, active
         self.tree = forest.arrays()
         # a node's sum without its scale
