@@ -220,6 +220,7 @@ def test_rows_in_parts_by_the_kernel_and_on_threads_change_nothing(form, monkeyp
     one, three = (certify_path_sum(problem, solution, loss, flat(3), 1.0, 1.0, n_threads=n) for n in (1, 3))
     assert (one.primal, one.dual) == (three.primal, three.dual)
     assert one.primal == pytest.approx(whole.primal, rel=1e-14)
+    assert one.dual == pytest.approx(whole.dual, rel=1e-13)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -232,3 +233,21 @@ def test_the_scores_of_large_certificates(dtype):
     columns, out = rng.normal(size=(30, 7)), np.full((53, 7), np.nan)
     multiply(X.indptr, X.indices, X.data, columns, out)
     np.testing.assert_allclose(out, X.astype(np.float64) @ columns, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_squares_of_large_certificates(dtype):
+    from taxolearn.kernels.exact_scores import squares_of_sums
+
+    rng = np.random.default_rng(1)
+    X = sp.random_array((50, 30), density=0.15, format="csr", rng=rng, dtype=dtype)
+    factors = sp.random_array((6, 50), density=0.3, format="csr", rng=rng)
+    factors = sp.csr_array(
+        sp.vstack([factors, sp.csr_array((1, 50)), factors[:1]])
+    )  # a node without duals too
+    found = np.full(8, np.nan)
+    arrays = [part for matrix in (factors, X) for part in (matrix.indptr, matrix.indices, matrix.data)]
+    squares_of_sums(*arrays, np.full(30, np.nan), found)
+    np.testing.assert_allclose(
+        found, np.sum((factors @ X.astype(np.float64)).toarray() ** 2, axis=1), rtol=1e-13
+    )

@@ -76,15 +76,15 @@ def certify_path_sum(
         vectors = _NodeVectors(weights, tie) if _by_node(weights) else _ClassVectors(weights, tie)
         with ThreadPoolExecutor(n_threads) as pool:
             losses = _losses(problem, X, vectors, intercept, loss, np.flatnonzero(counted), pool)
-        penalty = vectors.penalty()
-        primal = penalty + 0.5 * float(np.sum((bias[counted] - bias_prior) ** 2)) + C * losses
-        signed, sums, conjugates = _signed_dual(problem, sp.csr_array(solution.dual), counted, loss, C)
-        beta = bias_feature * sums
-        dual = -0.5 * float(beta @ beta) - bias_prior * float(beta.sum()) - conjugates
-        if _are_of(weights, signed):  # u_n = a_n z_n, hence a_n ||z_n||^2 = ||u_n||^2 / a_n
-            dual -= penalty
-        else:
-            dual -= 0.5 * _quadratic(X, signed, tie)
+            penalty = vectors.penalty()
+            primal = penalty + 0.5 * float(np.sum((bias[counted] - bias_prior) ** 2)) + C * losses
+            signed, sums, conjugates = _signed_dual(problem, sp.csr_array(solution.dual), counted, loss, C)
+            beta = bias_feature * sums
+            dual = -0.5 * float(beta @ beta) - bias_prior * float(beta.sum()) - conjugates
+            if _are_of(weights, signed):  # u_n = a_n z_n, hence a_n ||z_n||^2 = ||u_n||^2 / a_n
+                dual -= penalty
+            else:
+                dual -= 0.5 * _quadratic(X, signed, tie, pool)
         return Certificate(np.array([primal]), np.array([dual]), solution.status)
 
 
@@ -299,15 +299,29 @@ def _signed_dual(
     return sp.csr_array((signed, dual.indices, dual.indptr), shape=dual.shape), sums, conjugates
 
 
-def _quadratic(X: Any, signed: sp.csr_array, tie: PathSum) -> float:
+def _quadratic(X: Any, signed: sp.csr_array, tie: PathSum, pool: ThreadPoolExecutor) -> float:
     """sum_n a_n ||z_n||^2, z_n = sum over classes l under n and rows i of d_il y_il x_i."""
     under = tie.paths.T.tocsr()
-    X, signed = _in_double(X), _in_double(signed)
-    total = 0.0
-    for nodes in _blocks(np.flatnonzero(tie.scale), X.shape[1]):
+    signed = _in_double(signed)
+    many = sp.issparse(X) and signed.nnz * X.nnz >= _MANY * max(1, X.shape[0])
+
+    def of_nodes(nodes: npt.NDArray[np.intp]) -> float:
         # the duals of all classes under a node first: rows that they share are multiplied once
-        total += float(tie.scale[nodes] @ _row_squares((under[nodes] @ signed) @ X))
-    return total
+        duals = under[nodes] @ signed
+        squares = _squares_of_sums(duals, X) if many else _row_squares(duals @ _in_double(X))
+        return float(tie.scale[nodes] @ squares)
+
+    return sum(pool.map(of_nodes, _blocks(np.flatnonzero(tie.scale), X.shape[1])))
+
+
+def _squares_of_sums(duals: sp.csr_array, X: Any) -> Array:
+    """||sum_i d_ni x_i||^2 for every row n of the duals: sparse rows are added up in one dense vector at a time."""
+    from taxolearn.kernels.exact_scores import squares_of_sums
+
+    squares = np.empty(duals.shape[0])
+    factors, rows = (duals.indptr, duals.indices, duals.data), (X.indptr, X.indices, X.data)
+    squares_of_sums(*factors, *rows, np.empty(X.shape[1]), squares)
+    return squares
 
 
 def _are_of(weights: Any, signed: sp.csr_array) -> bool:

@@ -1,4 +1,4 @@
-"""Scores for certificates in double precision: written on their own, and used by nobody else.
+"""Scores and sums of rows for certificates, in double precision: written on their own, and used by nobody else.
 
 A mistake in the kernels of the solvers is then not one of the certificates as well.
 """
@@ -34,3 +34,18 @@ def multiply(indptr, indices, data, columns, out):
             p = np.float64(data[k])
             for b in range(width):
                 line[b] += p * one[b]
+
+
+@kernel
+def squares_of_sums(first, numbers, factors, indptr, indices, data, room, squares):
+    """squares[n] = ||sum_i factors_ni x_i||^2 for CSR factors and CSR rows x_i; `room` has an element a feature."""
+    for n in range(squares.shape[0]):
+        room[:] = 0.0
+        for e in range(first[n], first[n + 1]):
+            i = numbers[e]
+            for k in range(indptr[i], indptr[i + 1]):
+                room[indices[k]] += factors[e] * np.float64(data[k])
+        total = 0.0
+        for j in range(room.shape[0]):
+            total += room[j] * room[j]
+        squares[n] = total
