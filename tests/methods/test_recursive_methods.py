@@ -74,6 +74,11 @@ def test_the_solver_that_suits() -> None:
     assert chosen(RecursiveSVM()) is solve_tree_sweeps
     assert chosen(RecursiveSVM(TREE, root="free")) is solve_path_descent
     assert chosen(RecursiveSVM(DAG)) is solve_path_descent
+    assert chosen(RecursiveSVM(DAG, solver="tree")) is solve_tree_sweeps
+    # rows of text: only the duals that matter are kept
+    assert chosen(RecursiveSVM(DAG, loss="hinge"), sp.csr_array) is solve_tree_sweeps
+    assert chosen(RecursiveSVM(TREE, root="free"), sp.csr_array) is solve_tree_sweeps
+    assert chosen(RecursiveSVM(DAG, tol=1e-6), sp.csr_array) is solve_path_descent
     assert chosen(RecursiveLogistic(TREE)) is solve_smooth
     assert chosen(RecursiveLogistic(DAG, loss="softmax")) is solve_smooth
     # rows of text: coordinate descent is several times faster, unless high precision is asked for
@@ -83,8 +88,8 @@ def test_the_solver_that_suits() -> None:
     assert chosen(RecursiveLogistic(TREE, loss="softmax", solver="descent")) is solve_softmax_rows
     assert chosen(RecursiveLogistic(TREE, loss="softmax", tol=1e-6), sp.csr_array) is solve_smooth
     for model in (
-        RecursiveSVM(DAG, solver="tree"),
         RecursiveSVM(TREE, loss="hinge", solver="newton"),
+        RecursiveSVM(DAG, solver="levels"),
         RecursiveLogistic(TREE, solver="tree"),
         RecursiveLogistic(TREE, loss="softmax", solver="levels"),
     ):

@@ -10,13 +10,13 @@ from taxolearn import Taxonomy
 from taxolearn.certificates import certify_one_vs_rest
 from taxolearn.certificates.path_sum import certify_path_sum
 from taxolearn.engines import Outcome
-from taxolearn.errors import DataError, TaxonomyError
+from taxolearn.errors import DataError
 from taxolearn.losses import MARGIN_LOSSES, Logistic
 from taxolearn.models import NodeWeights
 from taxolearn.models.dual_weights import DualWeights
 from taxolearn.problem import make_problem
 from taxolearn.regularizers import flat, path_sum
-from taxolearn.solvers import Status, solve_one_vs_rest, tree_sweeps, tree_weights
+from taxolearn.solvers import Status, solve_one_vs_rest, solve_path_descent, tree_sweeps, tree_weights
 from taxolearn.solvers.tree_sweeps import solve_tree_sweeps
 
 HINGES = ("hinge", "squared_hinge")
@@ -24,6 +24,7 @@ every_hinge = pytest.mark.parametrize("name", HINGES)
 TREE = Taxonomy.from_edges(
     [("all", "a"), ("all", "b"), ("a", "a1"), ("a", "a2"), ("b", "b1"), ("b1", "b11"), ("all", "c")]
 )
+DAG = Taxonomy.from_edges([*TREE.edges, ("b", "a2"), ("a", "b1"), ("b1", "b12"), ("c", "b12"), ("all", "d")])
 
 
 def cone_optimum(name, problem, tie, C, bias_feature, bias_prior):
@@ -73,6 +74,7 @@ def tie_of(problem, seed=None, root=0.0):
 
 
 LEAVES = ["a1", "a2", "b11", "c"]
+DAG_LEAVES = ["a1", "a2", "b11", "b12", "d"]
 WEIGHTS = np.random.default_rng(9).choice([0.0, 0.5, 1.0, 4.0], size=18)
 WEIGHTS[:5] = 1.0
 CASES = {
@@ -89,6 +91,15 @@ CASES = {
     "no intercept": lambda: (some(LEAVES), {"bias_feature": 0.0}),
     "bias prior": lambda: (some(LEAVES), {"bias_feature": 2.0, "bias_prior": -1.0}),
     "classes without rows": lambda: (some(["a1", "b11", "c"], empty_classes="keep"), {"scale": 6}),
+    "DAG": lambda: (some(DAG_LEAVES, taxonomy=DAG), {}),
+    "DAG, several labels": lambda: (some(DAG_LEAVES, several=True, taxonomy=DAG), {"scale": 7, "C": 0.3}),
+    "DAG, inner labels": lambda: (some(["a", "b1", "a2", "b12", "c"], taxonomy=DAG), {"scale": 8}),
+    "DAG, free root": lambda: (some(DAG_LEAVES, taxonomy=DAG), {"root": 0.7, "bias_prior": -1.0}),
+    "DAG, dense rows": lambda: (some(DAG_LEAVES, taxonomy=DAG, form=np.asarray), {"scale": 9}),
+    "DAG, classes without rows": lambda: (
+        some(["a1", "b11", "c"], empty_classes="keep", taxonomy=DAG),
+        {"scale": 6},
+    ),
 }
 
 
@@ -128,8 +139,9 @@ def test_a_flat_tree_is_one_vs_rest(name):
         np.testing.assert_allclose(ours.weights.intercept, theirs.weights.intercept, atol=1e-4)
 
 
-def test_weights_by_class_by_node_and_by_duals_score_alike(monkeypatch):
-    problem = some(["a1", "b11", "c", "a"], empty_classes="keep")
+@pytest.mark.parametrize("taxonomy", [TREE, DAG], ids=["tree", "dag"])
+def test_weights_by_class_by_node_and_by_duals_score_alike(taxonomy, monkeypatch):
+    problem = some(["a1", "b11", "c", "a"], empty_classes="keep", taxonomy=taxonomy)
     loss, tie = MARGIN_LOSSES["squared_hinge"], tie_of(problem, 2)
     dense = solve_tree_sweeps(problem, loss, tie, 1.0, tol=1e-4)
     monkeypatch.setattr(tree_weights, "_DENSE_BYTES", 0)
@@ -302,7 +314,24 @@ def test_what_it_cannot_do_is_said():
     problem = some(LEAVES)
     with pytest.raises(DataError, match="sparse dual"):
         solve_tree_sweeps(problem, Logistic(), tie_of(problem), 1.0)
-    dag = Taxonomy.from_edges([("all", "a"), ("all", "b"), ("a", "x"), ("b", "x"), ("a", "y"), ("b", "z")])
-    problem = some(["x", "y", "z"], taxonomy=dag)
-    with pytest.raises(TaxonomyError, match="two parents"):
-        solve_tree_sweeps(problem, MARGIN_LOSSES["hinge"], tie_of(problem), 1.0)
+
+
+@every_hinge
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_on_a_random_dag_it_agrees_with_descent(name, n_jobs):
+    rng = np.random.default_rng(4)
+    edges = [("all", f"t{k}") for k in range(4)]
+    edges += [(f"t{p}", f"m{k}") for k in range(12) for p in set(rng.integers(4, size=2).tolist())]
+    edges += [(f"m{p}", f"leaf{k}") for k in range(30) for p in set(rng.integers(12, size=3).tolist())]
+    y = rng.integers(30, size=600)
+    X = rng.normal(size=(30, 40))[y] + 1.5 * rng.normal(size=(600, 40))
+    X *= rng.random(X.shape) < 0.3
+    problem = make_problem(sp.csr_array(X), [f"leaf{k}" for k in y], Taxonomy.from_edges(edges))
+    tie, loss = tie_of(problem, 3), MARGIN_LOSSES[name]
+    ours = solve_tree_sweeps(problem, loss, tie, 0.1, tol=1e-2, n_jobs=n_jobs)
+    theirs = solve_path_descent(problem, loss, tie, 0.1, tol=1e-2)
+    assert ours.status is theirs.status is Status.CONVERGED
+    mine, other = (certify_path_sum(problem, found, loss, tie, 0.1, 1.0) for found in (ours, theirs))
+    assert mine.holds(1e-2)
+    assert mine.dual <= other.primal
+    assert other.dual <= mine.primal

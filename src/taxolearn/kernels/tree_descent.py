@@ -8,7 +8,9 @@ Given: rows of X, a tree in depth-first order (`TreeArrays`), and for every clas
 a class w is the class's own weight vector; a step of a dual there adds K_l y delta x to it, K_l being the sum of the
 scales on the path; leaving n takes a_n z_n away, now with the new duals. What is left is exactly what the
 classes still to come have to see (K_l - a_l = K_parent), so one rule serves leaves, inner nodes and labels at
-inner nodes.
+inner nodes. A DAG is walked in the same way once it is unfolded into a tree, where a node may stand at several places:
+each of them adds and takes away the same a_n z_n, over all classes under n wherever they are, and at a class w has
+exactly the nodes of its path.
 
 Trees whose top nodes hang at a pinned root share nothing: each may be swept by another thread.
 """
@@ -27,7 +29,9 @@ from taxolearn.kernels.rows import n_rows, row_add, row_dot
 class TreeArrays(NamedTuple):
     """Nodes in depth-first order: the nodes below n are n+1 .. end[n]-1; classes are numbered along that order.
 
-    The classes under n are first[n] .. last[n]-1, those that sit at n itself first[n] .. own[n]-1.
+    The classes in the tree below n are first[n] .. last[n]-1, those that sit at n itself first[n] .. own[n]-1. The
+    classes that have n on their path are those of spans[span_first[n]:span_last[n]]: in a tree the same ones, in a DAG,
+    where n may stand at several places, more.
     """
 
     end: Any
@@ -36,6 +40,9 @@ class TreeArrays(NamedTuple):
     last: Any
     scale: Any
     reach: Any  # the sum of the scales from the top down to the node: K of a class that sits there
+    span_first: Any
+    span_last: Any
+    spans: Any  # (from, to) pairs of classes
 
 
 class Active(NamedTuple):
@@ -74,31 +81,35 @@ def random_below(state, n):
 @kernel
 def add_node(rows, tree, active, n, factor, w, share, touched):
     """w += factor * a_n z_n; `share` comes and goes as zeros, `touched` as all False, one a row."""
-    first = tree.first[n]
-    last = tree.last[n]
     scale = factor * tree.scale[n]
     if scale == 0.0:
         return
-    if last - first == 1:
-        own = active.indptr[first] + active.positive[first]
-        for k in range(active.indptr[first], active.indptr[last]):
+    spans = tree.spans[tree.span_first[n] : tree.span_last[n]]
+    if spans.shape[0] == 1 and spans[0, 1] - spans[0, 0] == 1:
+        cls = spans[0, 0]
+        own = active.indptr[cls] + active.positive[cls]
+        for k in range(active.indptr[cls], active.indptr[cls + 1]):
             if active.dual[k] != 0.0:
                 signed = np.float64(active.dual[k]) * (1.0 if k < own else -1.0)
                 row_add(rows, active.rows[k], scale * signed, w)
         return
     # classes under n share rows: add up their duals, then read each row once
-    found = np.empty(min(active.indptr[last] - active.indptr[first], share.shape[0]), dtype=np.int64)
+    most = 0
+    for s in range(spans.shape[0]):
+        most += active.indptr[spans[s, 1]] - active.indptr[spans[s, 0]]
+    found = np.empty(min(most, share.shape[0]), dtype=np.int64)
     size = 0
-    for cls in range(first, last):
-        own = active.indptr[cls] + active.positive[cls]
-        for k in range(active.indptr[cls], active.indptr[cls + 1]):
-            if active.dual[k] != 0.0:
-                i = active.rows[k]
-                if not touched[i]:
-                    touched[i] = True
-                    found[size] = i
-                    size += 1
-                share[i] += active.dual[k] * (1.0 if k < own else -1.0)
+    for s in range(spans.shape[0]):
+        for cls in range(spans[s, 0], spans[s, 1]):
+            own = active.indptr[cls] + active.positive[cls]
+            for k in range(active.indptr[cls], active.indptr[cls + 1]):
+                if active.dual[k] != 0.0:
+                    i = active.rows[k]
+                    if not touched[i]:
+                        touched[i] = True
+                        found[size] = i
+                        size += 1
+                    share[i] += active.dual[k] * (1.0 if k < own else -1.0)
     for t in range(size):
         i = found[t]
         row_add(rows, i, scale * share[i], w)

@@ -116,15 +116,16 @@ class Recursive(TiedClassifier):
         return path_sum(problem.taxonomy, problem.class_nodes, self.node_weights_)
 
     def _solver(self, problem: Problem, tie: PathSum) -> Any:
-        """The solver asked for, or the one that suits the loss and the structure."""
+        """The solver asked for, or the one that suits the loss, the structure and the rows."""
         smooth = self.loss in ("logistic", "softmax")
         tree = problem.taxonomy is None or problem.taxonomy.is_tree
         chosen = self.solver
         if chosen == "auto":
-            sweeps = tree and not smooth and (problem.taxonomy is None or tie.scale[0] == 0.0)
+            apart = tree and (problem.taxonomy is None or tie.scale[0] == 0.0)
+            sweeps = not smooth and (apart or self._sweeps(problem))
             chosen = "tree" if sweeps else "newton" if smooth and not self._descends(problem) else "descent"
         impossible = {
-            "tree": not tree or smooth or (problem.taxonomy is not None and tie.scale[0] != 0.0),
+            "tree": smooth,
             "newton": self.loss == "hinge",
             "levels": not tree or self.loss == "softmax",
         }
@@ -139,6 +140,11 @@ class Recursive(TiedClassifier):
             "newton": solve_smooth,
             "levels": solve_level_sweep,
         }[chosen]
+
+    def _sweeps(self, problem: Problem) -> bool:
+        """Whether classes that hang together are better off without kept vectors: sparse rows, no high precision."""
+        kept = max(problem.n_rows, problem.n_features) * problem.n_classes
+        return sp.issparse(problem.X) and (self.tol >= 1e-3 or kept > _DUALS)
 
     def _descends(self, problem: Problem) -> bool:
         """Whether ascent on the duals beats Newton's method: sparse rows, no high precision, and room for it."""

@@ -48,8 +48,8 @@ class RecursiveSVM(CalibratedProbabilities, Recursive):
     tol : float
         Certified relative gap to reach; 5e-2 is enough for predictions at scale, 1e-2 is precise.
     solver : {"auto", "tree", "descent", "newton", "levels"}
-        "tree" (hinge losses, trees, pinned root) keeps only non-zero duals and scales to tens of thousands of
-        classes; "descent" (on any DAG) ascends the dual and keeps all vectors; "newton" (smooth losses); "levels" is
+        "tree" (hinge losses, on DAGs too) keeps only non-zero duals and scales to tens of thousands of
+        classes; "descent" (any loss) ascends the dual and keeps all vectors; "newton" (smooth losses); "levels" is
         the paper's own alternation. "auto" takes the fastest that fits.
     warm_start : bool
         Start from the last fit when rows and labels are the same (C may differ), and keep what `add_classes` needs.

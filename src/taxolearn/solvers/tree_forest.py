@@ -1,4 +1,4 @@
-"""A path-sum tie over a tree as the arrays that the tree kernels walk along."""
+"""A path-sum tie as the arrays that the tree kernels walk along: the tree itself, or a DAG unfolded into one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.errors import TaxonomyError
 from taxolearn.regularizers import PathSum
 
 Ints = npt.NDArray[np.int64]
@@ -17,13 +16,18 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Forest:
-    """The tree with all that does not matter taken out, in depth-first order.
+    """The nodes of the tie in depth-first order, with all that does not matter taken out.
 
-    Nodes without a scale or without a class under them are gone; a chain of nodes with the same classes under them
-    is one node with the sum of their scales (their vectors are multiples of each other). `member` says which
+    Nodes without a scale or without a class under them are gone; nodes with the same classes under them, as in a
+    chain, are one node with the sum of their scales (their vectors are multiples of each other). `member` says which
     node of the forest stands for each node of the tie, -1 if none. Nodes below n are n+1 .. end[n]-1; `classes` lists
-    the problem's classes along that order; those under n are first[n] .. last[n]-1, those that sit at n first[n] ..
-    own[n]-1. `reach` sums the scales from the top down to each node. `tops` are the nodes without a parent.
+    the problem's classes along that order; those in the tree below n are first[n] .. last[n]-1, those that sit at n
+    first[n] .. own[n]-1. `reach` sums the scales from the top down to each node. `tops` are the nodes without a parent.
+
+    The way from a top down to a class visits the nodes of its path, those with more classes first. In a tree that is
+    the tree. In a DAG some nodes stand at several places, and classes elsewhere may be under them too: those under n
+    are the ones from spans[s, 0] to spans[s, 1]-1 for s = span_first[n] .. span_last[n]-1. Tops whose trees have
+    classes in common hang at a node of scale 0.
     """
 
     end: Ints
@@ -32,6 +36,9 @@ class Forest:
     last: Ints
     scale: npt.NDArray[np.float64]
     reach: npt.NDArray[np.float64]
+    span_first: Ints
+    span_last: Ints
+    spans: Ints
     tops: Ints
     classes: Ints
     member: Ints
@@ -40,7 +47,17 @@ class Forest:
         """The same as the kernels take it."""
         from taxolearn.kernels.tree_descent import TreeArrays
 
-        return TreeArrays(self.end, self.first, self.own, self.last, self.scale, self.reach)
+        return TreeArrays(
+            self.end,
+            self.first,
+            self.own,
+            self.last,
+            self.scale,
+            self.reach,
+            self.span_first,
+            self.span_last,
+            self.spans,
+        )
 
 
 def make_forest(tie: PathSum, counted: npt.NDArray[np.bool_]) -> Forest:
@@ -54,77 +71,157 @@ def make_forest(tie: PathSum, counted: npt.NDArray[np.bool_]) -> Forest:
     >>> forest.tops.tolist(), forest.scale.tolist()
     ([0, 3], [1.0, 1.0, 1.0, 2.0])
     """
-    children, at_node = _read_paths(tie, counted)
-    scales: list[float] = []
-    reach: list[float] = []
-    end: list[int] = []
-    first: list[int] = []
-    own: list[int] = []
-    last: list[int] = []
-    tops: list[int] = []
-    classes: list[int] = []
+    groups = _Groups(tie, counted)
+    walk = _Walk(groups)
+    place = np.empty(tie.n_classes, dtype=np.int64)
+    place[walk.classes] = np.arange(len(walk.classes))
+    ends, spans = _spans(groups.classes, place)
+    group = np.array(walk.group, dtype=np.int64)
+    first_place = np.full(len(groups.scale), -1, dtype=np.int64)
+    first_place[group[::-1]] = np.arange(len(group))[::-1]  # of several places the first
     member = np.full(tie.n_nodes, -1, dtype=np.int64)
-
-    def enter(scale: float, above: float, mine: list[int]) -> int:
-        scales.append(scale)
-        reach.append(above + scale)
-        first.append(len(classes))
-        classes.extend(mine)
-        own.append(len(classes))
-        last.append(len(classes))
-        end.append(len(scales))
-        return len(scales) - 1
-
-    # (node, reach of its parent) to enter, or (~number, 0) to close; an explicit stack, as taxonomies may be deep
-    stack: list[tuple[int, float]] = [(node, 0.0) for node in sorted(children[-1], reverse=True)]
-    while stack:
-        node, above = stack.pop()
-        if node < 0:
-            end[~node], last[~node] = len(scales), len(classes)
-            continue
-        chain = [node]
-        while len(children.get(node, ())) == 1 and node not in at_node:
-            (node,) = children[node]
-            chain.append(node)
-        number = enter(float(tie.scale[chain].sum()), above, at_node.get(node, []))
-        member[chain] = number
-        if above == 0.0:
-            tops.append(number)
-        stack.append((~number, 0.0))
-        stack.extend((child, reach[number]) for child in sorted(children.get(node, ()), reverse=True))
-    tops.extend(enter(0.0, 0.0, [lone]) for lone in at_node.get(-1, ()))  # no vector at all, only a bias
+    used = groups.of_node >= 0
+    member[used] = first_place[groups.of_node[used]]
     return Forest(
-        end=np.array(end, dtype=np.int64),
-        first=np.array(first, dtype=np.int64),
-        own=np.array(own, dtype=np.int64),
-        last=np.array(last, dtype=np.int64),
-        scale=np.array(scales),
-        reach=np.array(reach),
-        tops=np.array(tops, dtype=np.int64),
-        classes=np.array(classes, dtype=np.int64),
+        end=np.array(walk.end, dtype=np.int64),
+        first=np.array(walk.first, dtype=np.int64),
+        own=np.array(walk.own, dtype=np.int64),
+        last=np.array(walk.last, dtype=np.int64),
+        scale=groups.scale[group],
+        reach=np.array(walk.reach),
+        span_first=ends[group],
+        span_last=ends[group + 1],
+        spans=spans,
+        tops=np.array(walk.tops, dtype=np.int64),
+        classes=np.array(walk.classes, dtype=np.int64),
         member=member,
     )
 
 
-def _read_paths(
-    tie: PathSum, counted: npt.NDArray[np.bool_]
-) -> tuple[dict[int, set[int]], dict[int, list[int]]]:
-    """Children and classes of each node that has a scale; -1 is what stands above all."""
-    paths = sp.csr_array(tie.paths)
-    paths.sort_indices()
-    parent: dict[int, int] = {}
-    children: dict[int, set[int]] = {-1: set()}
-    at_node: dict[int, list[int]] = {}
-    for number in np.flatnonzero(counted).tolist():
-        above = -1
-        for node in paths.indices[paths.indptr[number] : paths.indptr[number + 1]].tolist():
-            if tie.scale[node] == 0.0:
+class _Groups:
+    """Nodes of the tie with the same classes under them; the last group is empty, of scale 0, and is no node's."""
+
+    def __init__(self, tie: PathSum, counted: npt.NDArray[np.bool_]) -> None:
+        under = sp.csc_array(tie.paths[np.flatnonzero(counted)])
+        under.sort_indices()
+        names = np.flatnonzero(counted)
+        found: dict[bytes, int] = {}
+        scale: list[float] = []
+        self.of_node = np.full(tie.n_nodes, -1, dtype=np.int64)
+        self.classes: list[Ints] = []
+        for node in np.flatnonzero((tie.scale > 0) & (np.diff(under.indptr) > 0)).tolist():
+            classes = under.indices[under.indptr[node] : under.indptr[node + 1]]
+            number = found.setdefault(classes.tobytes(), len(scale))
+            if number == len(scale):
+                scale.append(0.0)
+                self.classes.append(names[classes])
+            scale[number] += float(tie.scale[node])
+            self.of_node[node] = number
+        self.paths: dict[int, list[int]] = {number: [] for number in names.tolist()}
+        # a stable order, so that of equally many classes the lower node comes first
+        for number in sorted(range(len(scale)), key=lambda g: -len(self.classes[g])):
+            for k in self.classes[number].tolist():
+                self.paths[k].append(number)
+        self.scale = np.array([*scale, 0.0])
+        self.classes.append(np.empty(0, dtype=np.int64))
+
+
+class _Walk:
+    """Depth-first order over the paths of all classes, put together as long as they begin alike."""
+
+    def __init__(self, groups: _Groups) -> None:
+        self.scale, self.nothing = groups.scale, len(groups.scale) - 1
+        self.group: list[int] = []
+        self.reach: list[float] = []
+        self.end: list[int] = []
+        self.first: list[int] = []
+        self.own: list[int] = []
+        self.last: list[int] = []
+        self.tops: list[int] = []
+        self.classes: list[int] = []
+        # places are numbered as they are found; 0 stands above all
+        self.children: list[dict[int, int]] = [{}]
+        self.at_place: list[list[int]] = [[]]
+        for number, path in groups.paths.items():
+            self._insert(number, path)
+        for tops in self._tied(groups):
+            self.tops.append(len(self.end))
+            if len(tops) == 1:
+                self._descend(*tops[0], 0.0)
+            else:
+                opened = self._enter(self.nothing, 0.0, [])
+                for group, place in tops:
+                    self._descend(group, place, 0.0)
+                self._leave(opened)
+        for lone in self.at_place[0]:  # no vector at all, only a bias
+            self.tops.append(self._enter(self.nothing, 0.0, [lone]))
+
+    def _insert(self, number: int, path: list[int]) -> None:
+        place = 0
+        for group in path:
+            below = self.children[place]
+            if group not in below:
+                below[group] = len(self.children)
+                self.children.append({})
+                self.at_place.append([])
+            place = below[group]
+        self.at_place[place].append(number)
+
+    def _tied(self, groups: _Groups) -> list[list[tuple[int, int]]]:
+        """The tops (group, place) by which of them have classes in common, directly or through others."""
+        entries = [(k, group) for k, path in groups.paths.items() for group in path]
+        if not entries:
+            return []
+        names = {number: k for k, number in enumerate(groups.paths)}
+        row, column = np.array([(names[k], group) for k, group in entries]).T
+        shape = (len(names), len(groups.scale))
+        by_class = sp.csr_array((np.ones(len(entries), dtype=np.int8), (row, column)), shape=shape)
+        graph = sp.block_array([[None, by_class], [by_class.T, None]])
+        _, label = sp.csgraph.connected_components(graph, directed=False)
+        found: dict[int, list[tuple[int, int]]] = {}
+        for group, place in sorted(self.children[0].items()):
+            found.setdefault(int(label[len(names) + group]), []).append((group, place))
+        return list(found.values())
+
+    def _descend(self, group: int, place: int, above: float) -> None:
+        """Enter a place and all below it; an explicit stack, as taxonomies may be deep."""
+        # (group, place, reach of the parent) to enter, or (-1, number, 0) to close
+        stack = [(group, place, above)]
+        while stack:
+            group, place, above = stack.pop()
+            if group < 0:
+                self._leave(place)
                 continue
-            if parent.setdefault(node, above) != above:
-                raise TaxonomyError(
-                    f"node {node} has two parents; tree sweeps need a tree, use solve_path_descent on a DAG"
-                )
-            children.setdefault(above, set()).add(node)
-            above = node
-        at_node.setdefault(above, []).append(number)
-    return children, at_node
+            number = self._enter(group, above, self.at_place[place])
+            stack.append((-1, number, 0.0))
+            below = sorted(self.children[place].items(), reverse=True)
+            stack.extend((lower, where, self.reach[number]) for lower, where in below)
+
+    def _enter(self, group: int, above: float, mine: list[int]) -> int:
+        self.group.append(group)
+        self.reach.append(above + float(self.scale[group]))
+        self.first.append(len(self.classes))
+        self.classes.extend(mine)
+        self.own.append(len(self.classes))
+        self.last.append(len(self.classes))
+        self.end.append(len(self.group))
+        return len(self.group) - 1
+
+    def _leave(self, number: int) -> None:
+        self.end[number], self.last[number] = len(self.group), len(self.classes)
+
+
+def _spans(classes: list[Ints], place: Ints) -> tuple[Ints, Ints]:
+    """For each set of classes the runs of neighbours among their places, one after the other, and where each begins."""
+    ends: list[int] = [0]
+    spans: list[tuple[int, int]] = []
+    for some in classes:
+        places = np.sort(place[some])
+        cuts = np.flatnonzero(np.diff(places) > 1)
+        starts, stops = (
+            places[np.append(0, cuts + 1)[: len(places)]],
+            places[np.append(cuts, -1)[: len(places)]],
+        )
+        spans.extend(zip(starts.tolist(), (stops + 1).tolist(), strict=True))
+        ends.append(len(spans))
+    return np.array(ends, dtype=np.int64), np.array(spans, dtype=np.int64).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Recursive regularization on a tree: sweeps over the few rows that matter, priced against all rows."""
+"""Recursive regularization on a tree or a DAG: sweeps over the few rows that matter, priced against all rows."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def solve_tree_sweeps(
     start: sp.csr_array | None = None,
     on_pass: OnPass | None = None,
 ) -> Solution:
-    """Minimise 1/2 sum_n ||u_n||^2/a_n + 1/2 sum_l (b_l - b0)^2 + sum_il c_il loss(y_il (w_l . x_i + s b_l)) on a tree.
+    """Minimise 1/2 sum_n ||u_n||^2/a_n + 1/2 sum_l (b_l - b0)^2 + sum_il c_il loss(y_il (w_l . x_i + s b_l)).
 
     w_l is the sum of the node vectors u_n on the path of class l: recursive regularization (Gopal, Yang 2013, HR-SVM),
-    with s = `bias_feature` and b0 = `bias_prior`. Needs a loss whose dual is sparse (hinge, squared hinge) and a tie
-    that is a tree once nodes of scale zero are left out; trees that share no node are solved on threads of their
-    own (`n_jobs`). Classes without a weighted row have no losses and take their parent's vector.
+    with s = `bias_feature` and b0 = `bias_prior`. Needs a loss whose dual is sparse (hinge, squared hinge). Trees that
+    share no node are solved on threads of their own (`n_jobs`); a DAG is unfolded into a tree, in which a node stands
+    wherever a class reaches it. Classes without a weighted row have no losses and take their parent's vector.
 
     Only non-zero duals are kept. Each pass sweeps them by coordinate descent, then prices every class against all
     rows, which yields both objectives, the best bias of each class and the rows it was missing. It stops at a

@@ -137,5 +137,6 @@ def _stored_bytes(problem: Problem, tie: PathSum, forest: Forest, active: Any) -
     for k, (start, stop) in enumerate(pairwise(active.indptr.tolist())):
         rows = active.rows[start:stop][active.dual[start:stop] != 0]
         ends[k + 1] = ends[k] + row_sizes[rows].sum()
-    bound = np.minimum(ends[forest.last] - ends[forest.first], problem.n_features)
+    sums = np.concatenate(([0.0], np.cumsum(ends[forest.spans[:, 1]] - ends[forest.spans[:, 0]])))
+    bound = np.minimum(sums[forest.span_last] - sums[forest.span_first], problem.n_features)
     return 8.0 * float(bound[forest.member[forest.member >= 0]].sum())
