@@ -3,8 +3,8 @@
     python benchmarks/bench_dag_speed.py FOLDER_OF_DATA [--rows 10000]
 
 wordnet_nouns (words of glosses, labels at inner nodes too), squared hinge, C = 1, intercepts tied to 0, pinned root,
-one thread, both from a cold start to a gap of 5e-2; compilation is not in it. Also told: how much longer the walk over the
-unfolded DAG is than one that could visit every node once.
+one thread, both from a cold start to a gap of 5e-2; compilation is not in it. Also told: how much longer the walk over
+the unfolded DAG is than one that could visit every node once.
 
 Prints the ratio last; exits with 1 if it is above 0.5, or if a gap is not certified.
 """
