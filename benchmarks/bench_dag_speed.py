@@ -34,7 +34,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder")
-    parser.add_argument("--rows", type=int, default=table_recursive.WORDNET_ROWS)
+    parser.add_argument("--rows", type=int, default=10_000)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     table_recursive.WORDNET_ROWS = arguments.rows

@@ -39,6 +39,7 @@ def main() -> int:
     parser.add_argument("--test-rows", type=int, default=200)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # the gaps are printed
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script in the background has it ignored
     small = make_text_like(200, 40_000, 20, 27, depth=3, random_state=0)
     RecursiveSVM(small.taxonomy, n_jobs=2).fit(small.X, small.y)  # compiles
     data = make_text_like(shape=arguments.shape, random_state=0)

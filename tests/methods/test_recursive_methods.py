@@ -126,6 +126,57 @@ def test_where_intercepts_are_tied_to(options: dict[str, Any], expected: float) 
     assert fitted.certificate_.primal == named.certificate_.primal
 
 
+WEIGHTS = [1.0, 0.1, "leaf", "maxmin", "rho"]
+
+
+@every_loss
+@pytest.mark.parametrize("weights", WEIGHTS, ids=str)
+@pytest.mark.parametrize("taxonomy", [TREE, DAG], ids=["tree", "dag"])
+def test_a_label_at_an_inner_node_is_a_leaf_of_its_own(loss: str, weights: Any, taxonomy: Taxonomy) -> None:
+    inner = ["animal", "plant"] if taxonomy is TREE else ["pet", "wild"]
+    X, y = blobs([*inner, "cat", "rose"])
+    options = {"weights": weights, "tol": 1e-7, "max_iter": 20_000}
+    ours = estimator(loss, taxonomy, **options).fit(X, y)
+    leaves = {name: f"{name} itself" for name in inner}
+    larger = Taxonomy.from_edges([*taxonomy.edges, *leaves.items()])
+    theirs = estimator(loss, larger, **options).fit(X, np.array([leaves.get(name, name) for name in y]))
+    assert ours.certificate_.primal == pytest.approx(theirs.certificate_.primal, rel=1e-6)
+    order = [theirs.classes_.tolist().index(leaves.get(name, name)) for name in ours.classes_]
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X)[:, order], atol=2e-3)
+
+
+def test_leaf_weights_are_flat_with_labels_at_inner_nodes_too() -> None:
+    X, y = blobs(["animal", "cat", "dog", "rose"])
+    ours = RecursiveSVM(TREE, weights="leaf", tol=1e-8, random_state=0).fit(X, y)
+    theirs = OneVsRestSVM(TREE, tol=1e-8, random_state=0).fit(X, y)
+    assert ours.classes_.tolist() == [*theirs.classes_.tolist(), "oak"]  # a leaf without rows
+    np.testing.assert_allclose(ours.decision_function(X)[:, :4], theirs.decision_function(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["tree", "descent", "newton", "levels"])
+def test_solvers_agree_on_labels_at_inner_nodes(solver: str) -> None:
+    X, y = blobs(["animal", "cat", "dog", "plant"])
+    given = np.array([0.0, 0.5, 2.0, 1.0, 1.0, 3.0, 1.0])
+    for inner_labels in ("own", "shared"):
+        options = {"weights": given, "inner_labels": inner_labels, "tol": 1e-6, "max_iter": 20_000}
+        model = RecursiveSVM(TREE, solver=solver, random_state=0, **options).fit(X, y)
+        tie = model._tie(make_problem(X, y, TREE, empty_classes="keep"))
+        assert tie.scale.tolist() == [*given, *([1.0, 1.0] if inner_labels == "own" else [])]
+        assert model.certificate_.holds(1e-6)
+        reference = RecursiveSVM(TREE, random_state=0, **options).fit(X, y)
+        assert model.certificate_.primal == pytest.approx(reference.certificate_.primal, rel=2e-6)
+
+
+def test_a_shared_label_has_what_those_below_it_inherit() -> None:
+    X, y = blobs(["animal", "cat", "rose", "oak"])
+    model = RecursiveSVM(TREE, inner_labels="shared", tol=1e-3, random_state=0).fit(X, y)
+    own = RecursiveSVM(TREE, tol=1e-3, random_state=0).fit(X, y)
+    animal, dog = (model.classes_.tolist().index(name) for name in ("animal", "dog"))
+    # dog has no rows: it has the vector of animal, which the class there has as well, or not
+    np.testing.assert_allclose(model.coef_[dog], model.coef_[animal], atol=1e-9)
+    assert np.abs(own.coef_[dog] - own.coef_[animal]).max() > 0.1
+
+
 def test_where_losses_count_little_intercepts_are_the_prior() -> None:
     X, y = blobs()
     model = RecursiveSVM(TREE, C=1e-6, tol=1e-6, random_state=0).fit(X, y)

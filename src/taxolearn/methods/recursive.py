@@ -22,7 +22,7 @@ from taxolearn.methods.inputs import check_positive, check_rows
 from taxolearn.methods.progress import pass_reporter
 from taxolearn.methods.tied import TiedClassifier
 from taxolearn.problem import Problem
-from taxolearn.regularizers import PathSum, flat, node_weights, path_sum
+from taxolearn.regularizers import PathSum, flat, node_weights, path_sum, with_own_nodes
 from taxolearn.regularizers.node_weights import Rule
 from taxolearn.solvers import (
     Progress,
@@ -75,8 +75,10 @@ class Recursive(TiedClassifier):
     _empty_classes: ClassVar[Literal["drop", "keep"]] = "keep"
     weights: Any
     root: str
+    inner_labels: str
     solver: str
     node_weights_: npt.NDArray[np.float64]
+    _own_weights: npt.NDArray[np.float64]
     checkpoint: str | Path | None
     checkpoint_seconds: float
     _kept: Kept
@@ -84,6 +86,7 @@ class Recursive(TiedClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._check_choice("root", ("pinned", "free"))
+        self._check_choice("inner_labels", ("own", "shared"))
         self._check_choice("solver", SOLVERS)
         if isinstance(self.weights, str):
             self._check_choice("weights", get_args(Rule))
@@ -92,15 +95,22 @@ class Recursive(TiedClassifier):
         check_positive(checkpoint_seconds=self.checkpoint_seconds)
 
     def _prepare(self, problem: Problem) -> None:
-        self.node_weights_ = self._scales(problem)
+        self.node_weights_, self._own_weights = self._scales(problem)
 
-    def _scales(self, problem: Problem) -> npt.NDArray[np.float64]:
-        taxonomy = problem.taxonomy
+    def _inner_classes(self, problem: Problem) -> npt.NDArray[np.intp]:
+        """The classes at inner nodes that have a vector of their own."""
+        if problem.taxonomy is None or self.inner_labels == "shared":
+            return np.empty(0, dtype=np.intp)
+        return np.flatnonzero(~problem.taxonomy.is_leaf[problem.class_nodes])
+
+    def _scales(self, problem: Problem) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """a_n of the nodes of the taxonomy, and of the own nodes of classes at inner ones."""
+        taxonomy, inner = problem.taxonomy, self._inner_classes(problem)
+        own = np.ones(len(inner))
         if taxonomy is None:
-            return np.ones(problem.n_classes)
+            return np.ones(problem.n_classes), own
         if isinstance(self.weights, str):
-            root, rule = cast(Any, self.root), cast(Any, self.weights)
-            return node_weights(taxonomy, rule, root=root, class_nodes=problem.class_nodes)
+            return self._rule(taxonomy, problem, inner)
         if np.ndim(self.weights):
             scales = np.array(self.weights, dtype=np.float64)
         else:
@@ -108,12 +118,28 @@ class Recursive(TiedClassifier):
             scales[taxonomy.leaf_ids] = 1.0
         if self.root == "pinned" and len(scales):
             scales[0] = 0.0
-        return scales
+        return scales, own
+
+    def _rule(
+        self, taxonomy: Taxonomy, problem: Problem, inner: npt.NDArray[np.intp]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """The rule `weights` over the taxonomy in which own nodes are leaves below the nodes of their classes."""
+        names = [taxonomy.name_of(node) for node in range(taxonomy.n_nodes)]
+        labels = [names[node] for node in problem.class_nodes]
+        leaves = {int(k): ("own node of", labels[k]) for k in inner}
+        whole = taxonomy
+        if leaves:
+            whole = Taxonomy.from_edges([*taxonomy.edges, *((labels[k], leaf) for k, leaf in leaves.items())])
+        nodes = whole.ids_of([leaves.get(k, label) for k, label in enumerate(labels)])
+        root, rule = cast(Any, self.root), cast(Any, self.weights)
+        found = node_weights(whole, rule, root=root, class_nodes=nodes)
+        return found[whole.ids_of(names)], found[nodes[inner]]
 
     def _tie(self, problem: Problem) -> PathSum:
         if problem.taxonomy is None:
             return flat(problem.n_classes)
-        return path_sum(problem.taxonomy, problem.class_nodes, self.node_weights_)
+        tie = path_sum(problem.taxonomy, problem.class_nodes, self.node_weights_)
+        return with_own_nodes(tie, self._inner_classes(problem), self._own_weights)
 
     def _solver(self, problem: Problem, tie: PathSum) -> Any:
         """The solver asked for, or the one that suits the loss, the structure and the rows."""

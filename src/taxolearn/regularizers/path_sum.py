@@ -95,3 +95,20 @@ def path_sum(
         raise DataError(f"the node weight of {name} is {scale[wrong[0]]}; give a number from zero on")
     paths = sp.csr_array(taxonomy.ancestor_matrix(class_nodes, dtype=np.float64))
     return PathSum(paths, scale)
+
+
+def with_own_nodes(tie: PathSum, classes: npt.NDArray[np.integer], scale: npt.NDArray[np.float64]) -> PathSum:
+    """The tie in which some classes have one more node each, which is theirs alone; those nodes come last.
+
+    >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Dog"])
+    >>> tie = path_sum(tree, tree.ids_of(["Lion", "Cat"]), np.ones(4))
+    >>> with_own_nodes(tie, np.array([1]), np.ones(1)).paths.toarray().tolist()
+    [[1.0, 1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0, 1.0]]
+    """
+    if not len(classes):
+        return tie
+    entries = (np.ones(len(classes)), (classes, np.arange(len(classes))))
+    own = sp.csr_array(entries, shape=(tie.n_classes, len(classes)))
+    paths = sp.csr_array(sp.hstack((tie.paths, own)))
+    paths.sort_indices()
+    return PathSum(paths, np.concatenate((tie.scale, scale)))

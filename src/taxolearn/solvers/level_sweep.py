@@ -59,19 +59,14 @@ def solve_level_sweep(
     >>> solve_level_sweep(problem, Hinge(), tie, C=1.0).status
     <Status.CONVERGED: 'converged'>
     """
-    taxonomy = problem.taxonomy
-    if taxonomy is None or not taxonomy.is_tree or taxonomy.n_nodes != tie.n_nodes:
-        raise TaxonomyError(
-            "solve_level_sweep needs a problem whose taxonomy is a tree and a tie over its nodes; "
-            "use solve_path_descent for DAGs"
-        )
-    merged = _merged(taxonomy.parent, tie.scale)
+    parent, seat = _tree_of(tie)
+    merged = _merged(parent, tie.scale)
     live = np.flatnonzero(tie.scale > 0)
     position = np.full(tie.n_nodes + 1, -1)  # the last entry stands for the zero vector
     position[live] = np.arange(len(live))
-    above = position[np.where(live > 0, merged[taxonomy.parent[live]], -1)]
+    above = position[np.where(parent[live] >= 0, merged[parent[live]], -1)]
     tied = TiedClasses(problem, loss, C, bias_feature)
-    place = position[merged[problem.class_nodes]]
+    place = position[merged[seat]]
     sweep = BlockSweep(
         tied, _precision(above, 1.0 / tie.scale[live]), place, _levels(above), bias_prior, start
     )
@@ -83,11 +78,23 @@ def solve_level_sweep(
     return Solution(weights, sp.csr_array(sweep.duals), rounds.status, rounds.done, rounds.history)
 
 
-def _merged(parent: npt.NDArray[np.integer], scale: npt.NDArray[np.float64]) -> Ids:
+def _tree_of(tie: PathSum) -> tuple[Ids, Ids]:
+    """The parent of each node, -1 for tops and nodes without classes, and the node at which each class sits."""
+    indptr, nodes = tie.paths.indptr, tie.paths.sorted_indices().indices
+    parent = np.full(tie.n_nodes, -1, dtype=np.intp)
+    above = np.concatenate(([-1], nodes[:-1]))
+    above[indptr[:-1]] = -1
+    parent[nodes] = above
+    if not np.array_equal(parent[nodes], above):
+        raise TaxonomyError("solve_level_sweep needs a tie over a tree; use solve_path_descent for DAGs")
+    return parent, nodes[indptr[1:] - 1].astype(np.intp)
+
+
+def _merged(parent: Ids, scale: npt.NDArray[np.float64]) -> Ids:
     """The node whose vector each node has: itself, or that of its parent where its own scale is zero; -1 is zero."""
     merged = np.arange(len(scale))
     for node in np.flatnonzero(scale == 0):  # ids go from the root down
-        merged[node] = merged[parent[node]] if node > 0 else -1
+        merged[node] = merged[parent[node]] if parent[node] >= 0 else -1
     return merged
 
 
