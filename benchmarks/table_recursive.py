@@ -6,11 +6,12 @@
 For every method C is chosen on a fifth of the training rows, by accuracy, of equal ones the smallest, and the choice
 is fitted on all of them; candidates to a gap of 5e-2, the choice to 1e-2. "HR" are the four losses with the paper's
 a_n = 1 and an intercept tied to zero; below them the same with `inner_labels="shared"`, where labels are inner nodes,
-and with `intercept_prior="auto"`; "flat, b0 = -1" shares nothing and tells how much of a gain is the intercept's alone, "flat, hinge" how much is the loss's; "a_n = 0.1" is what
-docs/recursive.md tells users to begin with; "tuned" chooses the scale of the inner nodes (a number, or a rule of
-`node_weights`) and the prior together with C. The last two lines compare all classes of a row at once: without the
-taxonomy, and with it. A fit has a minute; its gap tells what it reached. Every line has micro- and macro-F1, tree loss,
-the certified gap and, against flat LIBLINEAR, the difference in accuracy with the p of an exact McNemar test.
+and with `intercept_prior="auto"`; "flat, b0 = -1" shares nothing and tells how much of a gain is the intercept's alone,
+"flat, hinge" how much is the loss's; "a_n = 0.1" is what docs/recursive.md tells users to begin with; "tuned" chooses
+the scale of the inner nodes (a number, or a rule of `node_weights`) and the prior together with C. The last two lines
+compare all classes of a row at once: without the taxonomy, and with it. A fit has a minute; its gap tells what it
+reached. Every line has micro- and macro-F1, tree loss, the certified gap and, against flat LIBLINEAR, the difference in
+accuracy with the p of an exact McNemar test.
 
 On CLEF, HR-SVM with the squared hinge must have a micro-F1 within 80.0 +- 1.3 (published 80.02); exits with 1 if not.
 """
