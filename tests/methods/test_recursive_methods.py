@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,13 @@ import taxolearn
 from taxolearn import OneVsRestSVM, RecursiveLogistic, RecursiveSVM, Taxonomy
 from taxolearn.errors import DataError, LabelError
 from taxolearn.problem import make_problem
-from taxolearn.solvers import solve_path_descent, solve_smooth, solve_softmax_rows, solve_tree_sweeps
+from taxolearn.solvers import (
+    Status,
+    solve_path_descent,
+    solve_smooth,
+    solve_softmax_rows,
+    solve_tree_sweeps,
+)
 
 TREE = Taxonomy.from_paths(["all/animal/cat", "all/animal/dog", "all/plant/rose", "all/plant/oak"])
 STAR = Taxonomy.from_edges([("all", name) for name in ("cat", "dog", "rose", "oak")])
@@ -243,6 +250,36 @@ def grown() -> tuple[Any, Any, Any, Any, Taxonomy]:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_that_is_stopped_keeps_better_weights_of_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = blobs(spread=2.0)
+    model = RecursiveSVM(TREE, tol=1e-2, warm_start=True, random_state=0).fit(X, y)
+    first, coef = model.certificate_, model.coef_.copy()
+    solve = RecursiveSVM._solve
+
+    def spoiled(
+        self: Any, *given: Any
+    ) -> Any:  # as in the middle of a pass: the dual is fine, the weights are not
+        solution = solve(self, *given)
+        worse = replace(solution.weights, coef=100.0 * solution.weights.coef)
+        return replace(solution, weights=worse, status=Status.TIME_LIMIT)
+
+    monkeypatch.setattr(RecursiveSVM, "_solve", spoiled)
+    for _ in range(2):  # and of the one before that
+        model.set_params(tol=1e-4).fit(X, y)
+        np.testing.assert_array_equal(model.coef_, coef)
+        assert model.certificate_.primal == first.primal
+        assert model.certificate_.dual > first.dual
+        assert model.certificate_.status is Status.TIME_LIMIT
+    # of another problem they say nothing
+    model.set_params(C=2.0).fit(X, y)
+    assert np.abs(model.coef_).max() > 20 * np.abs(coef).max()
+    monkeypatch.undo()
+    assert model.set_params(C=1.0).fit(X, y).certificate_.holds(1e-4)
+
+
 @pytest.mark.parametrize(
     ("loss", "solver"),
     [("squared_hinge", "auto"), ("hinge", "descent"), ("hinge", "auto")],

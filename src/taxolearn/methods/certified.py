@@ -84,10 +84,10 @@ class CertifiedClassifier(TaxonomyClassifier):
             self._fit_on_held_out(problem, seed)
             solution = self._solve(problem, seed, self.verbose, start)
             self._keep(problem, solution)
-            self.weights_ = solution.weights
             self.n_iter_ = solution.n_iter
             self.history_ = solution.history
-            self.certificate_ = self._certify(problem, solution)
+            found = self._certify(problem, solution)
+            self.weights_, self.certificate_ = self._best_known(problem, start, solution.weights, found)
         if not self.certificate_.holds(self.tol):
             warnings.warn(
                 f"{type(self).__name__} stopped by {solution.status.value} at a certified relative gap of "
@@ -116,6 +116,12 @@ class CertifiedClassifier(TaxonomyClassifier):
 
     def _keep(self, problem: Problem, solution: Solution) -> None:
         """What a method keeps of a solution besides its weights."""
+
+    def _best_known(
+        self, problem: Problem, start: Any, weights: Any, certificate: Certificate
+    ) -> tuple[Any, Certificate]:
+        """The weights to keep, and their certificate: those just found, unless `start` is known to have better ones."""
+        return weights, certificate
 
     def _check_parameters(self) -> None:
         check_positive(

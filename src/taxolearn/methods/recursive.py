@@ -39,6 +39,17 @@ SOLVERS = ("auto", "tree", "descent", "newton", "levels")
 _DUALS = 2**28  # of a smooth loss, none of them zero: 2 GB
 
 
+class Proof(NamedTuple):
+    """What a fit has proved, and of which problem.
+
+    >>> Proof("mark", None).mark
+    'mark'
+    """
+
+    mark: str
+    certificate: Any
+
+
 class Start(NamedTuple):
     """Where a fit may start: a dual, for solvers that have one, and weights for those that do not.
 
@@ -48,6 +59,7 @@ class Start(NamedTuple):
 
     dual: Any
     weights: Any
+    proof: Proof | None = None  # of the weights
 
 
 class Kept(NamedTuple):
@@ -62,6 +74,7 @@ class Kept(NamedTuple):
     dual: Any
     weights: Any
     problem: Any
+    proof: Proof | None = None  # of the weights
 
 
 class Recursive(TiedClassifier):
@@ -200,11 +213,7 @@ class Recursive(TiedClassifier):
         start = settings["start"]
         if self.checkpoint is None:
             return {"on_pass": None if report is None else lambda progress, dual: report(progress)}
-        prior, bias = settings["bias_prior"], settings["bias_feature"]
-        mark = mark_of(
-            problem.fingerprint(), self.loss, float(self.C), tie.scale, tie.paths.indices, prior, bias
-        )
-        checkpoint = Checkpoint(self.checkpoint, mark, float(self.checkpoint_seconds))
+        checkpoint = Checkpoint(self.checkpoint, self._mark(problem, tie), float(self.checkpoint_seconds))
         last = checkpoint.read()
 
         def on_pass(progress: Progress, dual: Callable[[], sp.csr_array]) -> None:
@@ -214,6 +223,13 @@ class Recursive(TiedClassifier):
                 checkpoint.write(dual())
 
         return {"on_pass": on_pass, "start": start if last is None else last}
+
+    def _mark(self, problem: Problem, tie: PathSum) -> str:
+        """A hash of all that the optimum depends on."""
+        prior, bias = self._bias_prior(problem, tie), self._bias_feature
+        return mark_of(
+            problem.fingerprint(), self.loss, float(self.C), tie.scale, tie.paths.indices, prior, bias
+        )
 
     def _certify(self, problem: Problem, solution: Solution) -> Certificate:
         loss, tie = self._loss(), self._tie(problem)
@@ -230,13 +246,26 @@ class Recursive(TiedClassifier):
         if not self.warm_start or kept is None or kept.mark != problem.fingerprint():
             return None
         dual = kept.dual if self.loss == "softmax" else kept.dual * (self.C / kept.C)
-        return Start(dual, kept.weights)
+        return Start(dual, kept.weights, kept.proof)
 
     def _keep(self, problem: Problem, solution: Solution) -> None:
         if self.warm_start:
             self._kept = Kept(
                 self.data_["fingerprint"], float(self.C), solution.dual, solution.weights, problem
             )
+
+    def _best_known(
+        self, problem: Problem, start: Any, weights: Any, certificate: Certificate
+    ) -> tuple[Any, Certificate]:
+        """A fit that was stopped within a pass may have lost what an earlier one had: the better weights stay."""
+        if not self.warm_start:
+            return weights, certificate
+        mark, before = self._mark(problem, self._tie(problem)), getattr(start, "proof", None)
+        if before is not None and before.mark == mark and before.certificate.primal < certificate.primal:
+            weights = start.weights
+            certificate = replace(certificate, class_primal=before.certificate.class_primal)
+        self._kept = self._kept._replace(weights=weights, proof=Proof(mark, certificate))
+        return weights, certificate
 
     def add_classes(self, taxonomy: Taxonomy, X_new: Any, y_new: Any, sample_weight: Any = None) -> Self:
         """Learn classes that were added to the taxonomy, from new rows and all the old ones, without starting over.
