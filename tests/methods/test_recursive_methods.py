@@ -381,6 +381,9 @@ def test_a_killed_fit_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
         ({"weights": -1.0}, "weights=-1.0 is not allowed; give a positive number"),
         ({"weights": [1.0, 2.0]}, r"node weights have shape \(2,\), but the taxonomy has 7 nodes"),
         ({"intercept_prior": "no"}, "intercept_prior='no' is not allowed; give a number or 'auto'"),
+        ({"weights": {"a": 1.0}}, "weights is a dict; give a number for inner nodes, one a node"),
+        ({"inner_labels": "no"}, "inner_labels='no' is not known; choose 'own' or 'shared'"),
+        ({"checkpoint": 3}, "checkpoint=3 is not allowed; give a folder"),
         ({"checkpoint_seconds": 0}, "checkpoint_seconds=0 is not allowed; give a positive number"),
     ],
 )

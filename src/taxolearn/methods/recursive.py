@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self, cast, get_args
 
@@ -103,8 +104,14 @@ class Recursive(TiedClassifier):
         self._check_choice("solver", SOLVERS)
         if isinstance(self.weights, str):
             self._check_choice("weights", get_args(Rule))
+        elif isinstance(self.weights, dict):
+            raise DataError(
+                "weights is a dict; give a number for inner nodes, one a node in an array, or a rule"
+            )
         elif np.ndim(self.weights) == 0:
             check_positive(weights=self.weights)
+        if not isinstance(self.checkpoint, str | PathLike | None):
+            raise DataError(f"checkpoint={self.checkpoint!r} is not allowed; give a folder")
         check_positive(checkpoint_seconds=self.checkpoint_seconds)
 
     def _prepare(self, problem: Problem) -> None:
@@ -227,9 +234,9 @@ class Recursive(TiedClassifier):
     def _mark(self, problem: Problem, tie: PathSum) -> str:
         """A hash of all that the optimum depends on."""
         prior, bias = self._bias_prior(problem, tie), self._bias_feature
-        return mark_of(
-            problem.fingerprint(), self.loss, float(self.C), tie.scale, tie.paths.indices, prior, bias
-        )
+        paths = tie.paths
+        of_tie = (tie.scale, paths.indptr, paths.indices)
+        return mark_of(problem.fingerprint(), self.loss, float(self.C), *of_tie, prior, bias)
 
     def _certify(self, problem: Problem, solution: Solution) -> Certificate:
         loss, tie = self._loss(), self._tie(problem)
