@@ -44,14 +44,9 @@ def main() -> int:
     scale[0] = 0.0
     tie = path_sum(taxonomy, problem.class_nodes, scale)
     forest = make_forest(tie, np.ones(problem.n_classes, dtype=bool))
-    ends = np.concatenate(([0], np.cumsum(np.diff(forest.spans, axis=1))))
-    sizes = ends[forest.span_last] - ends[forest.span_first]
-    places = np.flatnonzero(sizes)
-    _, first = np.unique(forest.span_first[places], return_index=True)
-    visited, once = int(sizes.sum()), int(sizes[places[first]].sum())
     print(
-        f"{problem.n_classes} classes, {taxonomy.n_nodes} nodes; {visited} classes below the places of the walk, "
-        f"{once} below the nodes: {visited / once:.2f} times"
+        f"{problem.n_classes} classes, {taxonomy.n_nodes} nodes, {len(forest.end)} places of the walk; "
+        f"{forest.unfolding:.2f} classes below places for each one below nodes"
     )
     loss, seconds, proved = SquaredHinge(), {}, True
     for solve in (solve_tree_sweeps, solve_path_descent):

@@ -130,6 +130,19 @@ def test_certified_and_stored(model: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
+def test_a_warm_start_takes_over_only_what_fits() -> None:
+    X, y = rows(2)
+    graph = ClassGraph.from_edges([("a1", "a2", 2.0), ("b1", "b2")], nodes=LEAVES)
+    larger = ClassGraph.from_edges([("a1", "a2", 2.0), ("b1", "b2"), ("b2", "latent")], nodes=LEAVES)
+    options: dict[str, Any] = {"tol": 1e-3, "max_iter": 5000}
+    model = GraphRecursiveLogistic(graph, warm_start=True, **options).fit(X, y)
+    for change in ({"loss": "softmax"}, {"graph": larger}, {"loss": "logistic"}, {"graph": graph}):
+        model.set_params(**change).fit(X, y)
+        fresh = GraphRecursiveLogistic(model.graph, loss=model.loss, **options).fit(X, y)
+        assert model.certificate_.holds(1e-3)
+        assert model.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=2e-3)
+
+
 def test_several_labels_a_row() -> None:
     X, y = rows(3)
     sets = [[name, "b2"] if name == "a1" else [name] for name in y]

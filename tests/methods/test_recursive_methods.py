@@ -1,4 +1,4 @@
-"""RecursiveSVM and RecursiveLogistic as estimators: the flat limit, solvers, warm starts, new classes, checkpoints."""
+"""RecursiveSVM and RecursiveLogistic as estimators: the flat limit, solvers, new classes, checkpoints."""
 
 from __future__ import annotations
 
@@ -6,58 +6,25 @@ import subprocess
 import sys
 import textwrap
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from recursive_cases import DAG, LOSSES, STAR, TREE, blobs, estimator, every_loss
 
 import taxolearn
 from taxolearn import OneVsRestSVM, RecursiveLogistic, RecursiveSVM, Taxonomy
 from taxolearn.errors import DataError, LabelError
 from taxolearn.problem import make_problem
 from taxolearn.solvers import (
-    Status,
     solve_path_descent,
     solve_smooth,
     solve_softmax_rows,
     solve_tree_sweeps,
 )
-
-TREE = Taxonomy.from_paths(["all/animal/cat", "all/animal/dog", "all/plant/rose", "all/plant/oak"])
-STAR = Taxonomy.from_edges([("all", name) for name in ("cat", "dog", "rose", "oak")])
-DAG = Taxonomy.from_edges(
-    [
-        ("all", "pet"),
-        ("all", "wild"),
-        ("pet", "cat"),
-        ("wild", "cat"),
-        ("pet", "dog"),
-        ("wild", "rose"),
-        ("all", "oak"),
-    ]
-)
-LEAVES = ["cat", "dog", "rose", "oak"]
-LOSSES: dict[str, Any] = {
-    "squared_hinge": RecursiveSVM,
-    "hinge": RecursiveSVM,
-    "logistic": RecursiveLogistic,
-    "softmax": RecursiveLogistic,
-}
-every_loss = pytest.mark.parametrize("loss", LOSSES)
-
-
-def blobs(names: list[str] = LEAVES, n: int = 40, seed: int = 0, spread: float = 1.0) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    y = np.array([names[i % len(names)] for i in range(n)])
-    centres = {name: 2.0 * np.eye(5)[k % 5] for k, name in enumerate(names)}
-    return np.array([centres[name] for name in y]) + spread * rng.normal(size=(n, 5)), y
-
-
-def estimator(loss: str, taxonomy: Any, **options: Any) -> Any:
-    return LOSSES[loss](taxonomy, loss=loss, random_state=0, **options)
+from taxolearn.solvers.tree_forest import make_forest
 
 
 def test_a_flat_tree_with_a_pinned_root_is_one_vs_rest() -> None:
@@ -72,6 +39,9 @@ def test_a_flat_tree_with_a_pinned_root_is_one_vs_rest() -> None:
 def test_the_solver_that_suits() -> None:
     X, y = blobs()
 
+    def thin(X: Any) -> sp.csr_array:
+        return sp.csr_array(sp.hstack((X, sp.csr_array((len(X), 995)))))
+
     def chosen(model: Any, form: Any = np.asarray) -> Any:
         problem = make_problem(form(X), y, model.taxonomy, empty_classes="keep")
         model._prepare(problem)
@@ -83,9 +53,10 @@ def test_the_solver_that_suits() -> None:
     assert chosen(RecursiveSVM(DAG)) is solve_path_descent
     assert chosen(RecursiveSVM(DAG, solver="tree")) is solve_tree_sweeps
     # rows of text: only the duals that matter are kept
-    assert chosen(RecursiveSVM(DAG, loss="hinge"), sp.csr_array) is solve_tree_sweeps
-    assert chosen(RecursiveSVM(TREE, root="free"), sp.csr_array) is solve_tree_sweeps
-    assert chosen(RecursiveSVM(DAG, tol=1e-6), sp.csr_array) is solve_path_descent
+    assert chosen(RecursiveSVM(DAG, loss="hinge"), thin) is solve_tree_sweeps
+    assert chosen(RecursiveSVM(TREE, root="free"), thin) is solve_tree_sweeps
+    assert chosen(RecursiveSVM(DAG, tol=1e-3), thin) is solve_path_descent
+    assert chosen(RecursiveSVM(DAG), sp.csr_array) is solve_path_descent
     assert chosen(RecursiveLogistic(TREE)) is solve_smooth
     assert chosen(RecursiveLogistic(DAG, loss="softmax")) is solve_smooth
     # rows of text: coordinate descent is several times faster, unless high precision is asked for
@@ -133,6 +104,22 @@ def test_where_intercepts_are_tied_to(options: dict[str, Any], expected: float) 
     assert fitted.certificate_.primal == named.certificate_.primal
 
 
+def test_a_dag_that_is_long_as_a_tree_is_left_to_descent() -> None:
+    tags = [f"t{k}" for k in range(8)]
+    edges = [("all", tag) for tag in tags]
+    subsets = [[tag for k, tag in enumerate(tags) if number >> k & 1] for number in range(1, 256)]
+    edges += [(tag, "-".join(some)) for some in subsets if len(some) > 1 for tag in some]
+    dag = Taxonomy.from_edges(edges)
+    y = dag.leaves
+    X = sp.csr_array(sp.random(len(y), 2000, 0.002, random_state=0))
+    problem = make_problem(X, y, dag)
+    model = RecursiveSVM(dag)
+    model._prepare(problem)
+    tie = model._tie(problem)
+    assert make_forest(tie, np.ones(problem.n_classes, dtype=bool)).unfolding > 8.0
+    assert model._solver(problem, tie) is solve_path_descent
+
+
 WEIGHTS = [1.0, 0.1, "leaf", "maxmin", "rho"]
 
 
@@ -150,6 +137,14 @@ def test_a_label_at_an_inner_node_is_a_leaf_of_its_own(loss: str, weights: Any, 
     assert ours.certificate_.primal == pytest.approx(theirs.certificate_.primal, rel=1e-6)
     order = [theirs.classes_.tolist().index(leaves.get(name, name)) for name in ours.classes_]
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X)[:, order], atol=2e-3)
+
+
+def test_a_node_may_have_the_name_of_an_own_node() -> None:
+    tree = Taxonomy.from_edges([("all", "a"), ("a", "x"), ("a", ("own node of", "a"))])
+    plain = Taxonomy.from_edges([("all", "a"), ("a", "x"), ("a", "z")])
+    X, y = blobs(["a", "x"], spread=0.1)
+    found = [RecursiveSVM(taxonomy, weights="maxmin").fit(X, y).node_weights_ for taxonomy in (tree, plain)]
+    np.testing.assert_array_equal(*found)
 
 
 def test_leaf_weights_are_flat_with_labels_at_inner_nodes_too() -> None:
@@ -226,19 +221,6 @@ def test_several_labels_a_row(loss: str) -> None:
         estimator("softmax", TREE).fit(X, sets)
 
 
-@every_loss
-def test_a_warm_start_takes_fewer_passes(loss: str) -> None:
-    X, y = blobs(spread=2.0)
-    model = estimator(loss, TREE, tol=1e-5, warm_start=True).fit(X, y)
-    cold = model.n_iter_
-    model.fit(X, y)
-    assert model.n_iter_ < cold
-    assert model.certificate_.holds(1e-5)
-    fresh = estimator(loss, TREE, tol=1e-5, C=1.2).fit(X, y)
-    model.set_params(C=1.2).fit(X, y)
-    assert model.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=2e-5)
-
-
 def grown() -> tuple[Any, Any, Any, Any, Taxonomy]:
     X, y = blobs(n=120, spread=2.0)
     rng = np.random.default_rng(1)
@@ -250,36 +232,6 @@ def grown() -> tuple[Any, Any, Any, Any, Taxonomy]:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_fit_that_is_stopped_keeps_better_weights_of_the_one_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    X, y = blobs(spread=2.0)
-    model = RecursiveSVM(TREE, tol=1e-2, warm_start=True, random_state=0).fit(X, y)
-    first, coef = model.certificate_, model.coef_.copy()
-    solve = RecursiveSVM._solve
-
-    def spoiled(
-        self: Any, *given: Any
-    ) -> Any:  # as in the middle of a pass: the dual is fine, the weights are not
-        solution = solve(self, *given)
-        worse = replace(solution.weights, coef=100.0 * solution.weights.coef)
-        return replace(solution, weights=worse, status=Status.TIME_LIMIT)
-
-    monkeypatch.setattr(RecursiveSVM, "_solve", spoiled)
-    for _ in range(2):  # and of the one before that
-        model.set_params(tol=1e-4).fit(X, y)
-        np.testing.assert_array_equal(model.coef_, coef)
-        assert model.certificate_.primal == first.primal
-        assert model.certificate_.dual > first.dual
-        assert model.certificate_.status is Status.TIME_LIMIT
-    # of another problem they say nothing
-    model.set_params(C=2.0).fit(X, y)
-    assert np.abs(model.coef_).max() > 20 * np.abs(coef).max()
-    monkeypatch.undo()
-    assert model.set_params(C=1.0).fit(X, y).certificate_.holds(1e-4)
-
-
 @pytest.mark.parametrize(
     ("loss", "solver"),
     [("squared_hinge", "auto"), ("hinge", "descent"), ("hinge", "auto")],
@@ -367,6 +319,15 @@ def test_a_killed_fit_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     (folder / "model.json").write_text("{}")
     with pytest.raises(DataError, match=r"cannot be read .*; delete it, or give another folder"):
         RecursiveSVM(tree, C=10.0, checkpoint=folder).fit(X, y)
+
+
+@pytest.mark.parametrize("options", [{"probability": True}, {"thresholds": "tuned"}], ids=str)
+def test_a_trial_on_fewer_rows_leaves_the_checkpoint_alone(options: dict[str, Any], tmp_path: Path) -> None:
+    X, y = blobs()
+    sets = [[name, "animal"] if name == "cat" else [name] for name in y.tolist()]
+    model = RecursiveSVM(TREE, checkpoint=tmp_path / "duals", checkpoint_seconds=1e-6, **options)
+    assert model.fit(X, sets).certificate_.holds(5e-2)
+    assert model.fit(X, sets).history_[0].gap <= 5e-2  # from where the first ended
 
 
 @pytest.mark.parametrize(

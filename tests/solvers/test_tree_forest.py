@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from strategies import taxonomies
 from taxolearn import Taxonomy
-from taxolearn.regularizers import PathSum, flat, path_sum
+from taxolearn.regularizers import PathSum, flat, merge_nodes, path_sum
 from taxolearn.solvers.tree_forest import Forest, make_forest
 
 
@@ -32,6 +32,21 @@ def path_of(forest: Forest, position: int) -> list[int]:
     """The nodes on the way down to a class."""
     first, last = forest.first <= position, forest.last > position
     return np.flatnonzero(first & last).tolist()
+
+
+@given(ties())
+def test_merged_nodes_leave_the_covariance_as_it_is(made):
+    tie, _ = made
+    merged, number = merge_nodes(tie)
+    np.testing.assert_allclose(merged.class_covariance(), tie.class_covariance(), rtol=1e-12)
+    columns = merged.paths.toarray().T
+    assert len({column.tobytes() for column in columns}) == len(columns)
+    whole = tie.paths.toarray().T
+    for node, new in enumerate(number):
+        if new < 0:
+            assert tie.scale[node] == 0 or not whole[node].any()
+        else:
+            np.testing.assert_array_equal(whole[node], columns[new])
 
 
 @given(ties())
@@ -87,6 +102,7 @@ def test_a_tree_is_walked_as_it_is(made):
     np.testing.assert_array_equal(forest.span_last[live] - forest.span_first[live], 1)
     np.testing.assert_array_equal(spans, np.stack((forest.first[live], forest.last[live]), axis=1))
     assert sorted(set(forest.member[forest.member >= 0])) == np.flatnonzero(live).tolist()
+    assert forest.unfolding == (1.0 if len(spans) else 0.0)
 
 
 def test_a_node_with_two_parents_stands_below_both():
@@ -99,6 +115,7 @@ def test_a_node_with_two_parents_stands_below_both():
     assert forest.scale.tolist() == [0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     assert [forest.first[top] for top in forest.tops] == [0, 3]
     assert sorted(len(under(forest, node)) for node in range(8)) == [0, 1, 1, 1, 1, 2, 2, 2]
+    assert forest.unfolding == 10 / 8  # two of b's classes are counted twice
 
 
 def test_nothing_shared_and_nothing_at_all():

@@ -282,6 +282,16 @@ def test_limits_end_it_with_usable_weights():
     assert 0.0 <= certificate.gap <= 1.0
 
 
+def test_passes_shorter_than_a_look_at_the_clock_end_in_time():
+    problem = some(LEAVES, taxonomy=DAG)  # one top: a pass is one short task after the other
+    loss = MARGIN_LOSSES["hinge"]
+    solution = solve_tree_sweeps(
+        problem, loss, tie_of(problem), 1.0, tol=1e-300, max_iter=10**9, max_seconds=0.3
+    )
+    assert solution.status is Status.TIME_LIMIT
+    assert certify_path_sum(problem, solution, loss, tie_of(problem), 1.0, 1.0).holds(1e-3)
+
+
 def test_a_stop_in_the_middle_of_a_pass_leaves_no_bias_too_high(monkeypatch):
     problem = many()
     tie, loss = tie_of(problem), MARGIN_LOSSES["squared_hinge"]

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from taxolearn.certificates.base import Certificate
 from taxolearn.losses import MarginLoss
 from taxolearn.problem import Problem
-from taxolearn.regularizers import PathSum
+from taxolearn.regularizers import PathSum, merge_nodes
 from taxolearn.solvers.solution import Solution
 
 _BLOCK_BYTES = 144 * 2**20  # of class weights at a time: one read of X serves them all
@@ -231,8 +231,8 @@ def _least_penalty(coef: Any, tie: PathSum) -> float:
     Where every class has a node of its own, those take what the shared nodes leave, and the least-squares problem
     in the shared nodes is small, sparse and definite. Otherwise (labels at inner nodes) A is inverted on its range.
     """
-    live = np.flatnonzero(tie.scale > 0)
-    paths, scale = tie.paths.tocsc()[:, live], tie.scale[live]
+    merged, _ = merge_nodes(tie)  # chains would make the problem large and dense
+    paths, scale = merged.paths.tocsc(), merged.scale
     alone = np.diff(paths.indptr) == 1
     own = np.zeros(coef.shape[0])  # scales of a class's own nodes add up
     np.add.at(own, paths.indices[np.repeat(alone, np.diff(paths.indptr))], scale[alone])
@@ -304,11 +304,12 @@ def _quadratic(X: Any, signed: sp.csr_array, tie: PathSum, pool: ThreadPoolExecu
     under = tie.paths.T.tocsr()
     signed = _in_double(signed)
     many = sp.issparse(X) and signed.nnz * X.nnz >= _MANY * max(1, X.shape[0])
+    rows = X if many else _in_double(X)
 
     def of_nodes(nodes: npt.NDArray[np.intp]) -> float:
         # the duals of all classes under a node first: rows that they share are multiplied once
         duals = under[nodes] @ signed
-        squares = _squares_of_sums(duals, X) if many else _row_squares(duals @ _in_double(X))
+        squares = _squares_of_sums(duals, rows) if many else _row_squares(duals @ rows)
         return float(tie.scale[nodes] @ squares)
 
     return sum(pool.map(of_nodes, _blocks(np.flatnonzero(tie.scale), X.shape[1])))

@@ -76,6 +76,15 @@ class ThreadEngine:
         """
         return time.monotonic() - self.started
 
+    @property
+    def late(self) -> bool:
+        """Whether the time is over.
+
+        >>> ThreadEngine().late, ThreadEngine(max_seconds=0.0).late
+        (False, True)
+        """
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
     def run(
         self,
         function: Callable[[Task], Result],
@@ -122,8 +131,7 @@ class ThreadEngine:
                     done, _ = wait(running, timeout=_LOOK, return_when=FIRST_COMPLETED)
                     for future in [future for future in running if future in done]:
                         on_result(running.pop(future), future.result())
-                    late = self.deadline is not None and time.monotonic() >= self.deadline
-                    if late and outcome is Outcome.COMPLETED and (waiting or running):
+                    if self.late and outcome is Outcome.COMPLETED and (waiting or running):
                         outcome = end(Outcome.TIME_LIMIT)
                     if request.taken():
                         outcome = end(Outcome.INTERRUPTED)

@@ -12,7 +12,7 @@ from taxolearn.errors import DataError
 from taxolearn.losses import Softmax
 from taxolearn.methods.inputs import check_number
 from taxolearn.methods.progress import pass_reporter
-from taxolearn.methods.tied import TiedClassifier
+from taxolearn.methods.tied import TiedClassifier, if_of_tie
 from taxolearn.models import LinearWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers.graph_laplacian import GraphTie, graph_tie
@@ -32,7 +32,7 @@ class GraphRecursive(TiedClassifier):
     graph: ClassGraph | None
     ridge: float
     pinned: Any
-    _kept: tuple[str, float, Any]
+    _kept: tuple[str, float, Any, str]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -54,7 +54,9 @@ class GraphRecursive(TiedClassifier):
         loss = self._loss()
         settings = self._settings(problem, tie, pass_reporter(bool(verbose), float(self.tol)))
         if isinstance(loss, Softmax):
-            solution = solve_smooth(problem, loss, tie.factor(), float(self.C), start=start, **settings)
+            factor = tie.factor()
+            start = if_of_tie(start, factor)
+            solution = solve_smooth(problem, loss, factor, float(self.C), start=start, **settings)
             weights = LinearWeights(np.asarray(solution.weights.coef), solution.weights.intercept)
             return replace(solution, weights=weights, details={"start": solution.weights})
         settings |= {"n_jobs": self.n_jobs, "seed": seed, "start": start}
@@ -72,12 +74,12 @@ class GraphRecursive(TiedClassifier):
         kept = getattr(self, "_kept", None)
         if not self.warm_start or kept is None:
             return None
-        mark, C, start = kept
-        if mark != problem.fingerprint():
+        mark, C, start, loss = kept
+        if mark != problem.fingerprint() or (loss == "softmax") != (self.loss == "softmax"):
             return None
         return start if self.loss == "softmax" else start * (self.C / C)
 
     def _keep(self, problem: Problem, solution: Solution) -> None:
         if self.warm_start:
             start = solution.details["start"] if self.loss == "softmax" else solution.dual
-            self._kept = (self.data_["fingerprint"], float(self.C), start)
+            self._kept = (self.data_["fingerprint"], float(self.C), start, self.loss)

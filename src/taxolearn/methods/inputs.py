@@ -101,7 +101,8 @@ def names_array(names: Sequence[Hashable], like: Any = None) -> npt.NDArray[Any]
     >>> names_array(["a", "b"]).dtype.kind, names_array([("a", 1), "b"]).dtype.kind
     ('U', 'O')
     """
-    if isinstance(like, np.ndarray) and like.ndim == 1 and like.dtype.kind in "biufUS":
+    of_y = isinstance(like, np.ndarray) and like.ndim == 1 and like.dtype.kind in "biufUS"
+    if of_y and not any(isinstance(name, tuple) for name in names):
         same = np.array(names, dtype=like.dtype)
         if same.tolist() == list(names):  # names of classes without rows may be longer than those in y
             return same

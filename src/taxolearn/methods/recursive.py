@@ -21,7 +21,8 @@ from taxolearn.methods.empty_classes import with_borrowed_intercepts
 from taxolearn.methods.growing import grown_dual, grown_problem
 from taxolearn.methods.inputs import check_positive, check_rows
 from taxolearn.methods.progress import pass_reporter
-from taxolearn.methods.tied import TiedClassifier
+from taxolearn.methods.tied import TiedClassifier, if_of_tie
+from taxolearn.models.dual_weights import DualWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum, flat, node_weights, path_sum, with_own_nodes
 from taxolearn.regularizers.node_weights import Rule
@@ -34,10 +35,13 @@ from taxolearn.solvers import (
     solve_softmax_rows,
     solve_tree_sweeps,
 )
+from taxolearn.solvers.tree_forest import make_forest
 from taxolearn.structure import Taxonomy
 
 SOLVERS = ("auto", "tree", "descent", "newton", "levels")
 _DUALS = 2**28  # of a smooth loss, none of them zero: 2 GB
+_THIN = 0.01  # of a row's features are not zero, as in texts: few rows matter to a class
+_UNFOLDING = 8.0  # times as long that the walk over a DAG may be
 
 
 class Proof(NamedTuple):
@@ -60,7 +64,7 @@ class Start(NamedTuple):
 
     dual: Any
     weights: Any
-    proof: Proof | None = None  # of the weights
+    proof: Proof | None = None
 
 
 class Kept(NamedTuple):
@@ -75,7 +79,8 @@ class Kept(NamedTuple):
     dual: Any
     weights: Any
     problem: Any
-    proof: Proof | None = None  # of the weights
+    loss: str = ""
+    proof: Proof | None = None
 
 
 class Recursive(TiedClassifier):
@@ -146,7 +151,10 @@ class Recursive(TiedClassifier):
         """The rule `weights` over the taxonomy in which own nodes are leaves below the nodes of their classes."""
         names = [taxonomy.name_of(node) for node in range(taxonomy.n_nodes)]
         labels = [names[node] for node in problem.class_nodes]
-        leaves = {int(k): ("own node of", labels[k]) for k in inner}
+        given, stem = set(names), "own node of"
+        while any((stem, labels[k]) in given for k in inner):
+            stem += "'"
+        leaves = {int(k): (stem, labels[k]) for k in inner}
         whole = taxonomy
         if leaves:
             whole = Taxonomy.from_edges([*taxonomy.edges, *((labels[k], leaf) for k, leaf in leaves.items())])
@@ -168,7 +176,7 @@ class Recursive(TiedClassifier):
         chosen = self.solver
         if chosen == "auto":
             apart = tree and (problem.taxonomy is None or tie.scale[0] == 0.0)
-            sweeps = not smooth and (apart or self._sweeps(problem))
+            sweeps = not smooth and (apart or self._sweeps(problem, tie))
             chosen = "tree" if sweeps else "newton" if smooth and not self._descends(problem) else "descent"
         impossible = {
             "tree": smooth,
@@ -187,10 +195,19 @@ class Recursive(TiedClassifier):
             "levels": solve_level_sweep,
         }[chosen]
 
-    def _sweeps(self, problem: Problem) -> bool:
-        """Whether classes that hang together are better off without kept vectors: sparse rows, no high precision."""
-        kept = max(problem.n_rows, problem.n_features) * problem.n_classes
-        return sp.issparse(problem.X) and (self.tol >= 1e-3 or kept > _DUALS)
+    def _sweeps(self, problem: Problem, tie: PathSum) -> bool:
+        """Whether classes that hang together are better off without kept vectors, or have no room for them.
+
+        They are where rows are sparse, no high precision is asked for and a DAG is not much longer as a tree.
+        """
+        X = problem.X
+        if not sp.issparse(X):
+            return False
+        if max(X.shape) * problem.n_classes > _DUALS:
+            return True
+        if self.tol < 1e-2 or X.nnz > _THIN * X.shape[0] * X.shape[1]:
+            return False
+        return make_forest(tie, np.ones(tie.n_classes, dtype=bool)).unfolding <= _UNFOLDING
 
     def _descends(self, problem: Problem) -> bool:
         """Whether ascent on the duals beats Newton's method: sparse rows, no high precision, and room for it."""
@@ -202,10 +219,13 @@ class Recursive(TiedClassifier):
         solve = self._solver(problem, tie)
         report = pass_reporter(bool(verbose), float(self.tol))
         settings = self._settings(problem, tie, report)
+        weights = if_of_tie(getattr(start, "weights", None), tie)
         if solve is solve_smooth:
-            settings["start"] = getattr(start, "weights", None)
+            settings["start"] = weights
         else:
             settings |= {"n_jobs": self.n_jobs, "seed": seed, "start": getattr(start, "dual", None)}
+        if solve is solve_level_sweep:
+            settings["start_weights"] = weights
         if solve is solve_tree_sweeps:
             settings |= self._watched(problem, tie, settings, report)
         solution: Solution = solve(problem, self._loss(), tie, float(self.C), **settings)
@@ -218,7 +238,8 @@ class Recursive(TiedClassifier):
     ) -> dict[str, Any]:
         """What the tree solver is told besides: where to go on from, and to whom its duals go after a pass."""
         start = settings["start"]
-        if self.checkpoint is None:
+        trial = problem.n_rows != self.data_["rows"]  # the rest is held out
+        if self.checkpoint is None or trial:
             return {"on_pass": None if report is None else lambda progress, dual: report(progress)}
         checkpoint = Checkpoint(self.checkpoint, self._mark(problem, tie), float(self.checkpoint_seconds))
         last = checkpoint.read()
@@ -252,25 +273,33 @@ class Recursive(TiedClassifier):
         kept = getattr(self, "_kept", None)
         if not self.warm_start or kept is None or kept.mark != problem.fingerprint():
             return None
+        if (kept.loss == "softmax") != (self.loss == "softmax"):
+            return None  # duals of another kind
         dual = kept.dual if self.loss == "softmax" else kept.dual * (self.C / kept.C)
         return Start(dual, kept.weights, kept.proof)
 
     def _keep(self, problem: Problem, solution: Solution) -> None:
         if self.warm_start:
             self._kept = Kept(
-                self.data_["fingerprint"], float(self.C), solution.dual, solution.weights, problem
+                self.data_["fingerprint"], float(self.C), solution.dual, solution.weights, problem, self.loss
             )
 
     def _best_known(
         self, problem: Problem, start: Any, weights: Any, certificate: Certificate
     ) -> tuple[Any, Certificate]:
-        """A fit that was stopped within a pass may have lost what an earlier one had: the better weights stay."""
+        """The better weights and the better dual of this fit and the one before: a fit stopped in a pass may lose."""
         if not self.warm_start:
             return weights, certificate
         mark, before = self._mark(problem, self._tie(problem)), getattr(start, "proof", None)
-        if before is not None and before.mark == mark and before.certificate.primal < certificate.primal:
-            weights = start.weights
-            certificate = replace(certificate, class_primal=before.certificate.class_primal)
+        if before is not None and before.mark == mark:
+            if before.certificate.primal < certificate.primal:
+                weights = start.weights
+                certificate = replace(certificate, class_primal=before.certificate.class_primal)
+                if isinstance(weights, DualWeights):  # the rows of then may have changed since
+                    weights = replace(weights, X=problem.X)
+            if before.certificate.dual > certificate.dual:
+                certificate = replace(certificate, class_dual=before.certificate.class_dual)
+                self._kept = self._kept._replace(dual=start.dual)
         self._kept = self._kept._replace(weights=weights, proof=Proof(mark, certificate))
         return weights, certificate
 

@@ -10,7 +10,9 @@ import numpy as np
 from taxolearn.losses import MarginLoss, Softmax, margin_loss
 from taxolearn.methods.certified import CertifiedClassifier
 from taxolearn.methods.inputs import check_number
+from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
+from taxolearn.regularizers import PathSum
 
 
 class Tie(Protocol):
@@ -24,6 +26,23 @@ class Tie(Protocol):
     def shares(self) -> bool:
         """Whether two classes have a vector in common."""
         ...
+
+
+def if_of_tie(weights: Any, tie: PathSum) -> NodeWeights | None:
+    """The weights, if they hold a vector for every node of this very tie: then a solver can start from them.
+
+    >>> from taxolearn.regularizers import flat
+    >>> weights = NodeWeights(np.zeros((1, 3)), flat(3).paths, np.zeros(3))
+    >>> if_of_tie(weights, flat(3)) is weights, if_of_tie(weights, flat(2)), if_of_tie(None, flat(2))
+    (True, None, None)
+    """
+    if not isinstance(weights, NodeWeights) or weights.paths.shape != tie.paths.shape:
+        return None
+    old, new = weights.paths, tie.paths
+    same = all(
+        np.array_equal(getattr(old, part), getattr(new, part)) for part in ("indptr", "indices", "data")
+    )
+    return weights if same else None
 
 
 class TiedClassifier(CertifiedClassifier):

@@ -35,6 +35,7 @@ def solve_level_sweep(
     max_seconds: float | None = None,
     seed: int = 0,
     start: sp.csr_array | None = None,
+    start_weights: NodeWeights | None = None,
     on_pass: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """LevelSweep (Gopal, Yang 2013, parallelization): the objective of `solve_path_descent`, on trees.
@@ -47,7 +48,8 @@ def solve_level_sweep(
 
     A block of nodes is a task on plain arrays that shares nothing with others. This is the reference; information
     travels one level a half round, so deep trees take more of them. Needs a tree and a loss of the margin with a dual
-    step; `start` are duals, classes x rows. `on_pass(progress)` is called after each pass, from a worker thread.
+    step; `start` are duals, classes x rows, `start_weights` the vectors of the nodes of this tie to begin with instead
+    of those that belong to the duals. `on_pass(progress)` is called after each pass, from a worker thread.
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.losses import Hinge
@@ -70,6 +72,8 @@ def solve_level_sweep(
     sweep = BlockSweep(
         tied, _precision(above, 1.0 / tie.scale[live]), place, _levels(above), bias_prior, start
     )
+    if start_weights is not None:
+        sweep.weights = _summed(start_weights, parent)[live]
     rounds = run_rounds(lambda rounds: sweep.solve(rounds, n_jobs, seed), tol, max_iter, max_seconds, on_pass)
     with_zero = np.vstack([sweep.weights, np.zeros((1, problem.n_features))])
     nodes = np.zeros((problem.n_features, tie.n_nodes))
@@ -88,6 +92,15 @@ def _tree_of(tie: PathSum) -> tuple[Ids, Ids]:
     if not np.array_equal(parent[nodes], above):
         raise TaxonomyError("solve_level_sweep needs a tie over a tree; use solve_path_descent for DAGs")
     return parent, nodes[indptr[1:] - 1].astype(np.intp)
+
+
+def _summed(weights: NodeWeights, parent: Ids) -> npt.NDArray[np.float64]:
+    """w_n, the sum of the vectors of all nodes above n and its own; ids go from the root down."""
+    nodes = weights.nodes.toarray() if weights.is_sparse else weights.nodes.T
+    nodes = np.array(nodes, dtype=np.float64)
+    for node in np.flatnonzero(parent >= 0):
+        nodes[node] += nodes[parent[node]]
+    return nodes
 
 
 def _merged(parent: Ids, scale: npt.NDArray[np.float64]) -> Ids:

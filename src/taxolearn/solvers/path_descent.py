@@ -103,10 +103,11 @@ class _Run:
         workers = ThreadEngine(n_jobs)
         groups, tied = self.groups(), self.tied
         open_classes = max(1, int(tied.counted.sum()))
+        warm = bool(np.any(self.duals))
         while rounds.go_on(*self.price(workers)):
             goals = np.maximum(0.1 * tied.gaps, 0.3 * rounds.tol * rounds.history[-1].primal / open_classes)
             # a first visit from zero sees neighbours that will move: it need not be exact
-            epochs = _VISIT_EPOCHS if rounds.done else 2
+            epochs = _VISIT_EPOCHS if rounds.done or warm else 2
 
             def visit(group: Group, goals: npt.NDArray[np.float64] = goals, epochs: int = epochs) -> int:
                 return int(

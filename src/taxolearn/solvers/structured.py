@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -199,8 +198,7 @@ class StructuredRun:
 
     def over(self) -> bool:
         """Whether to stop before the next pass: the engine itself looks at the clock only while long tasks run."""
-        deadline = self.engine.deadline
-        if deadline is not None and time.monotonic() >= deadline and self.outcome is Outcome.COMPLETED:
+        if self.engine.late and self.outcome is Outcome.COMPLETED:
             self.outcome = Outcome.TIME_LIMIT
         return self.outcome is not Outcome.COMPLETED
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.regularizers import PathSum
+from taxolearn.regularizers import PathSum, merge_nodes
 
 Ints = npt.NDArray[np.int64]
 
@@ -27,7 +27,8 @@ class Forest:
     The way from a top down to a class visits the nodes of its path, those with more classes first. In a tree that is
     the tree. In a DAG some nodes stand at several places, and classes elsewhere may be under them too: those under n
     are the ones from spans[s, 0] to spans[s, 1]-1 for s = span_first[n] .. span_last[n]-1. Tops whose trees have
-    classes in common hang at a node of scale 0.
+    classes in common hang at a node of scale 0. `unfolding` is how many classes are under the places of the walk for
+    each one under the nodes, which is what a sweep costs: 1 on a tree.
     """
 
     end: Ints
@@ -42,6 +43,7 @@ class Forest:
     tops: Ints
     classes: Ints
     member: Ints
+    unfolding: float
 
     def arrays(self) -> Any:
         """The same as the kernels take it."""
@@ -81,6 +83,7 @@ def make_forest(tie: PathSum, counted: npt.NDArray[np.bool_]) -> Forest:
     first_place[group[::-1]] = np.arange(len(group))[::-1]  # of several places the first
     member = np.full(tie.n_nodes, -1, dtype=np.int64)
     used = groups.of_node >= 0
+    sizes = np.array([len(classes) for classes in groups.classes])
     member[used] = first_place[groups.of_node[used]]
     return Forest(
         end=np.array(walk.end, dtype=np.int64),
@@ -95,6 +98,7 @@ def make_forest(tie: PathSum, counted: npt.NDArray[np.bool_]) -> Forest:
         tops=np.array(walk.tops, dtype=np.int64),
         classes=np.array(walk.classes, dtype=np.int64),
         member=member,
+        unfolding=float(sizes[group].sum() / max(1, sizes.sum())),
     )
 
 
@@ -102,28 +106,33 @@ class _Groups:
     """Nodes of the tie with the same classes under them; the last group is empty, of scale 0, and is no node's."""
 
     def __init__(self, tie: PathSum, counted: npt.NDArray[np.bool_]) -> None:
-        under = sp.csc_array(tie.paths[np.flatnonzero(counted)])
-        under.sort_indices()
         names = np.flatnonzero(counted)
-        found: dict[bytes, int] = {}
-        scale: list[float] = []
-        self.of_node = np.full(tie.n_nodes, -1, dtype=np.int64)
-        self.classes: list[Ints] = []
-        for node in np.flatnonzero((tie.scale > 0) & (np.diff(under.indptr) > 0)).tolist():
-            classes = under.indices[under.indptr[node] : under.indptr[node + 1]]
-            number = found.setdefault(classes.tobytes(), len(scale))
-            if number == len(scale):
-                scale.append(0.0)
-                self.classes.append(names[classes])
-            scale[number] += float(tie.scale[node])
-            self.of_node[node] = number
-        self.paths: dict[int, list[int]] = {number: [] for number in names.tolist()}
+        merged, self.of_node = merge_nodes(PathSum(tie.paths[names], tie.scale))
+        under = merged.paths.tocsc()
+        self.names = names
+        self.scale = np.append(merged.scale, 0.0)
+        parts = np.split(names[under.indices], under.indptr[1:-1]) if merged.n_nodes else []
+        self.classes: list[Ints] = [*parts, np.empty(0, dtype=np.int64)]
         # a stable order, so that of equally many classes the lower node comes first
-        for number in sorted(range(len(scale)), key=lambda g: -len(self.classes[g])):
-            for k in self.classes[number].tolist():
-                self.paths[k].append(number)
-        self.scale = np.array([*scale, 0.0])
-        self.classes.append(np.empty(0, dtype=np.int64))
+        self.order = np.argsort(-np.diff(under.indptr), kind="stable")
+        self.paths = sp.csr_array(under[:, self.order])  # counted classes x groups in that order
+        self.paths.sort_indices()
+
+    def path(self, k: int) -> list[int]:
+        """The groups on the path of the k-th of the counted classes, those with more classes first."""
+        start, stop = self.paths.indptr[k], self.paths.indptr[k + 1]
+        path: list[int] = self.order[self.paths.indices[start:stop]].tolist()
+        return path
+
+    def component(self) -> Ints:
+        """A number for every group but the last: the same for those with classes in common, be it through others."""
+        n_classes, n_groups = self.paths.shape
+        classes = np.repeat(np.arange(n_classes), np.diff(self.paths.indptr))
+        groups = n_classes + self.order[self.paths.indices]
+        entries = (np.ones(len(classes), dtype=np.int8), (classes, groups))
+        graph = sp.coo_array(entries, shape=(n_classes + n_groups, n_classes + n_groups)).tocsr()
+        _, label = sp.csgraph.connected_components(graph, directed=False)
+        return np.asarray(label[n_classes:], dtype=np.int64)
 
 
 class _Walk:
@@ -142,8 +151,8 @@ class _Walk:
         # places are numbered as they are found; 0 stands above all
         self.children: list[dict[int, int]] = [{}]
         self.at_place: list[list[int]] = [[]]
-        for number, path in groups.paths.items():
-            self._insert(number, path)
+        for k, number in enumerate(groups.names.tolist()):
+            self._insert(number, groups.path(k))
         for tops in self._tied(groups):
             self.tops.append(len(self.end))
             if len(tops) == 1:
@@ -169,18 +178,10 @@ class _Walk:
 
     def _tied(self, groups: _Groups) -> list[list[tuple[int, int]]]:
         """The tops (group, place) by which of them have classes in common, directly or through others."""
-        entries = [(k, group) for k, path in groups.paths.items() for group in path]
-        if not entries:
-            return []
-        names = {number: k for k, number in enumerate(groups.paths)}
-        row, column = np.array([(names[k], group) for k, group in entries]).T
-        shape = (len(names), len(groups.scale))
-        by_class = sp.csr_array((np.ones(len(entries), dtype=np.int8), (row, column)), shape=shape)
-        graph = sp.block_array([[None, by_class], [by_class.T, None]])
-        _, label = sp.csgraph.connected_components(graph, directed=False)
+        component = groups.component()
         found: dict[int, list[tuple[int, int]]] = {}
         for group, place in sorted(self.children[0].items()):
-            found.setdefault(int(label[len(names) + group]), []).append((group, place))
+            found.setdefault(int(component[group]), []).append((group, place))
         return list(found.values())
 
     def _descend(self, group: int, place: int, above: float) -> None:

@@ -330,6 +330,9 @@ class _Run:
             if history[-1].gap <= goal:
                 status = Status.CONVERGED
                 break
+            if engine.late:  # passes may be too short for the engine to look at its clock
+                status = Status.TIME_LIMIT
+                break
             self.open = primal - dual > goal * primal
         problem, order = self.problem, self.forest.classes
         intercept = np.full(problem.n_classes, self.bias_prior * self.bias_feature)
