@@ -24,7 +24,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.svm import LinearSVC
-from table_recursive import C_VALUES, FINAL, HOLDOUT, candidates, describe
+from table_recursive import C_VALUES, HOLDOUT, candidates, chosen, describe
 
 from taxolearn.datasets import read_edges, read_jsonl
 from taxolearn.metrics import hierarchical_f1, macro_f1, micro_f1
@@ -115,10 +115,7 @@ def measure(folder: str, name: str, rows: int) -> None:
         **{k: lines[k] for k in LINES if k in lines},
     }.items():
         began = time.process_time()
-        scores = [micro_f1(kept, model.fit(X[~held], tried).predict(X[held]), taxonomy) for model in models]
-        model = models[int(np.argmax(scores))]
-        if hasattr(model, "certificate_"):
-            model.set_params(tol=FINAL)
+        model = chosen(models, lambda m: micro_f1(kept, m.fit(X[~held], tried).predict(X[held]), taxonomy))
         predicted = model.fit(X, y).predict(X_test)
         mine = counts(y_test, predicted)
         flat = mine if flat is None else flat

@@ -57,7 +57,7 @@ class RecursiveLogistic(LogisticProbabilities, Recursive):
         the paper's own alternation. "auto" takes the fastest that fits.
     warm_start : bool
         Start from the last fit when rows and labels are the same (C may differ), and keep what `add_classes` needs.
-        Of two fits of the same problem the better weights stay, also when the second is stopped early.
+        Of two fits of the same problem the better weights and the better bound stay, also when the second is stopped.
     checkpoint : folder, optional
         Solver "tree" writes its duals there every `checkpoint_seconds`, and a later fit of the same problem goes on
         from them, also when the first was killed.
