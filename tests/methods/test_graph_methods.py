@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import taxolearn
 from taxolearn import (
@@ -141,6 +142,25 @@ def test_a_warm_start_takes_over_only_what_fits() -> None:
         fresh = GraphRecursiveLogistic(model.graph, loss=model.loss, **options).fit(X, y)
         assert model.certificate_.holds(1e-3)
         assert model.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=2e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "model",
+    [GraphRecursiveSVM(), GraphRecursiveLogistic(), GraphRecursiveLogistic(loss="softmax")],
+    ids=["squared", "logistic", "softmax"],
+)
+def test_fits_of_one_pass_each_come_to_the_optimum(model: Any) -> None:
+    X, y = rows(2)
+    graph = ClassGraph.from_taxonomy(Taxonomy.from_paths(["all/a/a1", "all/a/a2", "all/b/b1", "all/b/b2"]))
+    model.set_params(graph=graph, ridge=0.5, C=10.0, tol=1e-5, random_state=0)
+    whole = clone(model).fit(X, y)
+    model.set_params(max_iter=1, warm_start=True)
+    found = [model.fit(X, y).certificate_ for _ in range(3 * whole.n_iter_ + 5)]
+    assert found[-1].holds(1e-5)
+    assert found[-1].primal == pytest.approx(whole.certificate_.primal, rel=2e-5)
+    assert np.all(np.diff([certificate.primal for certificate in found]) <= 0)
+    assert np.all(np.diff([certificate.dual for certificate in found]) >= 0)
 
 
 def test_several_labels_a_row() -> None:

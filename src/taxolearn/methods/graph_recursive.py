@@ -12,7 +12,8 @@ from taxolearn.errors import DataError
 from taxolearn.losses import Softmax
 from taxolearn.methods.inputs import check_number
 from taxolearn.methods.progress import pass_reporter
-from taxolearn.methods.tied import TiedClassifier, if_of_tie
+from taxolearn.methods.tied import TiedClassifier
+from taxolearn.methods.warm_start import if_of_tie
 from taxolearn.models import LinearWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers.graph_laplacian import GraphTie, graph_tie
@@ -32,7 +33,6 @@ class GraphRecursive(TiedClassifier):
     graph: ClassGraph | None
     ridge: float
     pinned: Any
-    _kept: tuple[str, float, Any, str]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -49,17 +49,23 @@ class GraphRecursive(TiedClassifier):
         pinned = () if self.pinned is None else tuple(self.pinned)
         return graph_tie(graph, problem.classes, ridge=float(self.ridge), pinned=pinned)
 
+    def _tie_arrays(self, tie: GraphTie) -> tuple[Any, ...]:
+        precision = tie.precision()
+        return tie.class_nodes, tie.pinned, precision.indptr, precision.indices, precision.data
+
     def _solve(self, problem: Problem, seed: int, verbose: int, start: Any = None) -> Solution:
         tie = self._tie(problem)
         loss = self._loss()
         settings = self._settings(problem, tie, pass_reporter(bool(verbose), float(self.tol)))
         if isinstance(loss, Softmax):
             factor = tie.factor()
-            start = if_of_tie(start, factor)
-            solution = solve_smooth(problem, loss, factor, float(self.C), start=start, **settings)
+            first = if_of_tie(getattr(start, "state", None), factor)
+            solution = solve_smooth(problem, loss, factor, float(self.C), start=first, **settings)
             weights = LinearWeights(np.asarray(solution.weights.coef), solution.weights.intercept)
-            return replace(solution, weights=weights, details={"start": solution.weights})
-        settings |= {"n_jobs": self.n_jobs, "seed": seed, "start": start}
+            return replace(solution, weights=weights, details={"state": solution.weights})
+        settings |= {"n_jobs": self.n_jobs, "seed": seed}
+        if start is not None:
+            settings |= {"start": start.dual, "start_nodes": start.state}
         return solve_graph(problem, loss, tie, float(self.C), **settings)
 
     def _certify(self, problem: Problem, solution: Solution) -> Certificate:
@@ -68,18 +74,3 @@ class GraphRecursive(TiedClassifier):
         if isinstance(loss, Softmax):
             return certify_softmax(problem, solution, tie, self.C, self._bias_feature, prior)
         return certify_graph(problem, solution, loss, tie, self.C, self._bias_feature, prior)
-
-    def _start(self, problem: Problem) -> Any:
-        """The last fit, where `warm_start` asks for it and rows and labels are the same; C may have changed."""
-        kept = getattr(self, "_kept", None)
-        if not self.warm_start or kept is None:
-            return None
-        mark, C, start, loss = kept
-        if mark != problem.fingerprint() or (loss == "softmax") != (self.loss == "softmax"):
-            return None
-        return start if self.loss == "softmax" else start * (self.C / C)
-
-    def _keep(self, problem: Problem, solution: Solution) -> None:
-        if self.warm_start:
-            start = solution.details["start"] if self.loss == "softmax" else solution.dual
-            self._kept = (self.data_["fingerprint"], float(self.C), start, self.loss)

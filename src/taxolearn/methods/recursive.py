@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self, cast, get_args
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from taxolearn.certificates import Certificate, certify_path_sum, certify_softmax
 from taxolearn.errors import DataError
 from taxolearn.losses import Softmax
-from taxolearn.methods.checkpoint import Checkpoint, mark_of
+from taxolearn.methods.checkpoint import Checkpoint
 from taxolearn.methods.empty_classes import with_borrowed_intercepts
 from taxolearn.methods.growing import grown_dual, grown_problem
 from taxolearn.methods.inputs import check_positive, check_rows
 from taxolearn.methods.progress import pass_reporter
-from taxolearn.methods.tied import TiedClassifier, if_of_tie
-from taxolearn.models.dual_weights import DualWeights
+from taxolearn.methods.tied import TiedClassifier
+from taxolearn.methods.warm_start import Start, if_of_tie
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum, flat, node_weights, path_sum, with_own_nodes
 from taxolearn.regularizers.node_weights import Rule
@@ -44,45 +44,6 @@ _THIN = 0.01  # of a row's features are not zero, as in texts: few rows matter t
 _UNFOLDING = 8.0  # times as long that the walk over a DAG may be
 
 
-class Proof(NamedTuple):
-    """What a fit has proved, and of which problem.
-
-    >>> Proof("mark", None).mark
-    'mark'
-    """
-
-    mark: str
-    certificate: Any
-
-
-class Start(NamedTuple):
-    """Where a fit may start: a dual, for solvers that have one, and weights for those that do not.
-
-    >>> Start(None, None).dual is None
-    True
-    """
-
-    dual: Any
-    weights: Any
-    proof: Proof | None = None
-
-
-class Kept(NamedTuple):
-    """What `warm_start` keeps of a fit.
-
-    >>> Kept("mark", 1.0, None, None, None).C
-    1.0
-    """
-
-    mark: str
-    C: float
-    dual: Any
-    weights: Any
-    problem: Any
-    loss: str = ""
-    proof: Proof | None = None
-
-
 class Recursive(TiedClassifier):
     """Base of RecursiveSVM and RecursiveLogistic.
 
@@ -100,7 +61,6 @@ class Recursive(TiedClassifier):
     _own_weights: npt.NDArray[np.float64]
     checkpoint: str | Path | None
     checkpoint_seconds: float
-    _kept: Kept
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -219,7 +179,7 @@ class Recursive(TiedClassifier):
         solve = self._solver(problem, tie)
         report = pass_reporter(bool(verbose), float(self.tol))
         settings = self._settings(problem, tie, report)
-        weights = if_of_tie(getattr(start, "weights", None), tie)
+        weights = if_of_tie(getattr(start, "state", None), tie)
         if solve is solve_smooth:
             settings["start"] = weights
         else:
@@ -252,12 +212,8 @@ class Recursive(TiedClassifier):
 
         return {"on_pass": on_pass, "start": start if last is None else last}
 
-    def _mark(self, problem: Problem, tie: PathSum) -> str:
-        """A hash of all that the optimum depends on."""
-        prior, bias = self._bias_prior(problem, tie), self._bias_feature
-        paths = tie.paths
-        of_tie = (tie.scale, paths.indptr, paths.indices)
-        return mark_of(problem.fingerprint(), self.loss, float(self.C), *of_tie, prior, bias)
+    def _tie_arrays(self, tie: PathSum) -> tuple[Any, ...]:
+        return tie.scale, tie.paths.indptr, tie.paths.indices
 
     def _certify(self, problem: Problem, solution: Solution) -> Certificate:
         loss, tie = self._loss(), self._tie(problem)
@@ -267,41 +223,6 @@ class Recursive(TiedClassifier):
         return certify_path_sum(
             problem, solution, loss, tie, self.C, self._bias_feature, prior, self._n_threads
         )
-
-    def _start(self, problem: Problem) -> Start | None:
-        """The last fit, where `warm_start` asks for it and rows and labels are the same; C may have changed."""
-        kept = getattr(self, "_kept", None)
-        if not self.warm_start or kept is None or kept.mark != problem.fingerprint():
-            return None
-        if (kept.loss == "softmax") != (self.loss == "softmax"):
-            return None  # duals of another kind
-        dual = kept.dual if self.loss == "softmax" else kept.dual * (self.C / kept.C)
-        return Start(dual, kept.weights, kept.proof)
-
-    def _keep(self, problem: Problem, solution: Solution) -> None:
-        if self.warm_start:
-            self._kept = Kept(
-                self.data_["fingerprint"], float(self.C), solution.dual, solution.weights, problem, self.loss
-            )
-
-    def _best_known(
-        self, problem: Problem, start: Any, weights: Any, certificate: Certificate
-    ) -> tuple[Any, Certificate]:
-        """The better weights and the better dual of this fit and the one before: a fit stopped in a pass may lose."""
-        if not self.warm_start:
-            return weights, certificate
-        mark, before = self._mark(problem, self._tie(problem)), getattr(start, "proof", None)
-        if before is not None and before.mark == mark:
-            if before.certificate.primal < certificate.primal:
-                weights = start.weights
-                certificate = replace(certificate, class_primal=before.certificate.class_primal)
-                if isinstance(weights, DualWeights):  # the rows of then may have changed since
-                    weights = replace(weights, X=problem.X)
-            if before.certificate.dual > certificate.dual:
-                certificate = replace(certificate, class_dual=before.certificate.class_dual)
-                self._kept = self._kept._replace(dual=start.dual)
-        self._kept = self._kept._replace(weights=weights, proof=Proof(mark, certificate))
-        return weights, certificate
 
     def add_classes(self, taxonomy: Taxonomy, X_new: Any, y_new: Any, sample_weight: Any = None) -> Self:
         """Learn classes that were added to the taxonomy, from new rows and all the old ones, without starting over.

@@ -7,12 +7,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from taxolearn.certificates import Certificate
 from taxolearn.losses import MarginLoss, Softmax, margin_loss
 from taxolearn.methods.certified import CertifiedClassifier
+from taxolearn.methods.checkpoint import mark_of
 from taxolearn.methods.inputs import check_number
-from taxolearn.models import NodeWeights
+from taxolearn.methods.warm_start import Kept, Start, better_of
 from taxolearn.problem import Problem
-from taxolearn.regularizers import PathSum
+from taxolearn.solvers import Solution
 
 
 class Tie(Protocol):
@@ -28,23 +30,6 @@ class Tie(Protocol):
         ...
 
 
-def if_of_tie(weights: Any, tie: PathSum) -> NodeWeights | None:
-    """The weights, if they hold a vector for every node of this very tie: then a solver can start from them.
-
-    >>> from taxolearn.regularizers import flat
-    >>> weights = NodeWeights(np.zeros((1, 3)), flat(3).paths, np.zeros(3))
-    >>> if_of_tie(weights, flat(3)) is weights, if_of_tie(weights, flat(2)), if_of_tie(None, flat(2))
-    (True, None, None)
-    """
-    if not isinstance(weights, NodeWeights) or weights.paths.shape != tie.paths.shape:
-        return None
-    old, new = weights.paths, tie.paths
-    same = all(
-        np.array_equal(getattr(old, part), getattr(new, part)) for part in ("indptr", "indices", "data")
-    )
-    return weights if same else None
-
-
 class TiedClassifier(CertifiedClassifier):
     """Base of the recursive methods: a loss by name, and intercepts that are tied to a prior.
 
@@ -58,6 +43,7 @@ class TiedClassifier(CertifiedClassifier):
     loss: str
     intercept_prior: float | str
     warm_start: bool
+    _kept: Kept
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -98,3 +84,42 @@ class TiedClassifier(CertifiedClassifier):
             "max_seconds": self.max_seconds,
             "on_pass": on_pass,
         }
+
+    def _tie(self, problem: Problem) -> Any:
+        """What ties the classes of a problem."""
+        raise NotImplementedError
+
+    def _tie_arrays(self, tie: Any) -> tuple[Any, ...]:
+        """All that makes a tie what it is."""
+        raise NotImplementedError
+
+    def _mark(self, problem: Problem, tie: Any) -> str:
+        """A hash of all that the optimum depends on."""
+        prior, bias = self._bias_prior(problem, tie), self._bias_feature
+        return mark_of(problem.fingerprint(), self.loss, float(self.C), *self._tie_arrays(tie), prior, bias)
+
+    def _start(self, problem: Problem) -> Start | None:
+        """The last fit, where `warm_start` asks for it and rows and labels are the same; C may have changed."""
+        kept = getattr(self, "_kept", None)
+        if not self.warm_start or kept is None or kept.data != problem.fingerprint():
+            return None
+        if (kept.loss == "softmax") != (self.loss == "softmax"):
+            return None  # duals of another kind
+        dual = kept.dual if self.loss == "softmax" else kept.dual * (self.C / kept.C)
+        return Start(dual, kept.state, kept)
+
+    def _keep(self, problem: Problem, solution: Solution) -> None:
+        if self.warm_start:
+            state = solution.details.get("state", solution.weights)
+            of_data = (self.data_["fingerprint"], self.loss, float(self.C))
+            self._kept = Kept(*of_data, solution.dual, solution.weights, state, problem)
+
+    def _best_known(
+        self, problem: Problem, start: Any, weights: Any, certificate: Certificate
+    ) -> tuple[Any, Certificate]:
+        """The better weights and the better dual of this fit and the one before: a fit stopped in a pass may lose."""
+        if not self.warm_start:
+            return weights, certificate
+        now = self._kept._replace(mark=self._mark(problem, self._tie(problem)), certificate=certificate)
+        self._kept = better_of(getattr(start, "kept", None), now)
+        return self._kept.weights, self._kept.certificate

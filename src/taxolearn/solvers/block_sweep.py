@@ -99,7 +99,8 @@ def solve_nodes(task: NodeTask, tied: TiedClasses, stop: npt.NDArray[np.int32]) 
 class BlockSweep:
     """Vectors of nodes and duals of classes, swept colour by colour until the gap is small.
 
-    `place` is the node of every class in the precision matrix, -1 for a class held at zero.
+    `place` is the node of every class in the precision matrix, -1 for a class held at zero. `weights` are vectors to
+    begin with instead of those that belong to the duals: after few passes the two are far apart.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class BlockSweep:
         colours: list[Ids],
         bias_prior: float,
         start: sp.csr_array | None,
+        weights: Array | None = None,
     ) -> None:
         self.tied, self.place, self.colours, self.bias_prior = tied, place, colours, float(bias_prior)
         self.precision = precision
@@ -118,6 +120,8 @@ class BlockSweep:
         self.duals = tied.first_duals(start)
         self.refresh()
         self.weights = self.consistent()
+        if weights is not None and weights.shape == self.weights.shape:
+            self.weights = weights.copy()
 
     def refresh(self) -> None:
         """Dual vectors and biases from the duals."""

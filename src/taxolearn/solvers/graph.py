@@ -34,6 +34,7 @@ def solve_graph(
     max_seconds: float | None = None,
     seed: int = 0,
     start: sp.csr_array | None = None,
+    start_nodes: npt.NDArray[np.float64] | None = None,
     on_pass: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Minimise 1/2 (sum over edges e_ij ||w_i - w_j||^2 + ridge sum_i ||w_i||^2) + 1/2 sum_l (b_l - b_0)^2 + losses.
@@ -41,7 +42,8 @@ def solve_graph(
     The graph form of HR-SVM and HR-LR (Gopal, Yang 2013); the losses are sum_il c_il loss(y_il (w_l . x_i + s
     b_l)). Nodes of the graph are coloured greedily so that neighbours differ; all nodes of a colour are solved at
     once, on `n_jobs` threads. Latent nodes take the mean of their neighbours. Needs a loss of the margin with a
-    dual step; `start` are duals, classes x rows. The weights returned are those of the classes.
+    dual step; `start` are duals, classes x rows, `start_nodes` the vectors of the free nodes to begin with (the
+    `details["state"]` of another solution), if there are as many. The weights returned are those of the classes.
     `on_pass(progress)` is called after each pass, from a worker thread.
 
     >>> from taxolearn import ClassGraph
@@ -58,11 +60,12 @@ def solve_graph(
     position[tie.free] = np.arange(len(tie.free))
     precision = tie.precision()
     sweep = BlockSweep(
-        tied, precision, position[tie.class_nodes], colour_classes(precision), bias_prior, start
+        tied, precision, position[tie.class_nodes], colour_classes(precision), bias_prior, start, start_nodes
     )
     rounds = run_rounds(lambda rounds: sweep.solve(rounds, n_jobs, seed), tol, max_iter, max_seconds, on_pass)
     weights = LinearWeights(sweep.class_weights(), tied.bias_feature * sweep.biases)
-    return Solution(weights, sp.csr_array(sweep.duals), rounds.status, rounds.done, rounds.history)
+    state = {"state": sweep.weights}
+    return Solution(weights, sp.csr_array(sweep.duals), rounds.status, rounds.done, rounds.history, state)
 
 
 def colour_classes(precision: sp.csr_array) -> list[Ids]:

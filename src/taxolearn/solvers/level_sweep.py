@@ -69,11 +69,9 @@ def solve_level_sweep(
     above = position[np.where(parent[live] >= 0, merged[parent[live]], -1)]
     tied = TiedClasses(problem, loss, C, bias_feature)
     place = position[merged[seat]]
-    sweep = BlockSweep(
-        tied, _precision(above, 1.0 / tie.scale[live]), place, _levels(above), bias_prior, start
-    )
-    if start_weights is not None:
-        sweep.weights = _summed(start_weights, parent)[live]
+    first = None if start_weights is None else _summed(start_weights, parent)[live]
+    precision = _precision(above, 1.0 / tie.scale[live])
+    sweep = BlockSweep(tied, precision, place, _levels(above), bias_prior, start, first)
     rounds = run_rounds(lambda rounds: sweep.solve(rounds, n_jobs, seed), tol, max_iter, max_seconds, on_pass)
     with_zero = np.vstack([sweep.weights, np.zeros((1, problem.n_features))])
     nodes = np.zeros((problem.n_features, tie.n_nodes))
