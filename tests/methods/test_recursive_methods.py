@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from recursive_cases import DAG, LOSSES, STAR, TREE, blobs, estimator, every_loss
+from sklearn.datasets import load_wine
 
 import taxolearn
 from taxolearn import OneVsRestSVM, RecursiveLogistic, RecursiveSVM, Taxonomy
@@ -47,10 +48,13 @@ def test_the_solver_that_suits() -> None:
         model._prepare(problem)
         return model._solver(problem, model._tie(problem))
 
-    assert chosen(RecursiveSVM(TREE)) is solve_tree_sweeps
-    assert chosen(RecursiveSVM()) is solve_tree_sweeps
-    assert chosen(RecursiveSVM(TREE, root="free")) is solve_path_descent
-    assert chosen(RecursiveSVM(DAG)) is solve_path_descent
+    assert chosen(RecursiveSVM(TREE), sp.csr_array) is solve_tree_sweeps
+    assert chosen(RecursiveSVM(), sp.csr_array) is solve_tree_sweeps
+    # few dense rows: most of them matter
+    assert chosen(RecursiveSVM(TREE)) is solve_smooth
+    assert chosen(RecursiveSVM(TREE, loss="hinge")) is solve_path_descent
+    assert chosen(RecursiveSVM(TREE, root="free")) is solve_smooth
+    assert chosen(RecursiveSVM(DAG, loss="hinge")) is solve_path_descent
     assert chosen(RecursiveSVM(DAG, solver="tree")) is solve_tree_sweeps
     # rows of text: only the duals that matter are kept
     assert chosen(RecursiveSVM(DAG, loss="hinge"), thin) is solve_tree_sweeps
@@ -179,6 +183,24 @@ def test_a_shared_label_has_what_those_below_it_inherit() -> None:
     assert np.abs(own.coef_[dog] - own.coef_[animal]).max() > 0.1
 
 
+def test_features_of_very_different_sizes() -> None:
+    X, y = load_wine(return_X_y=True)
+    names = np.array(["cat", "dog", "rose"])[y]
+    for C in (1.0, 100.0):
+        model = RecursiveSVM(TREE, C=C, random_state=0).fit(X, names)
+        assert model.certificate_.holds(5e-2)
+        assert model.score(X, names) > 0.95
+
+
+def test_rows_without_weight_do_not_move_the_prior() -> None:
+    X, y = blobs()
+    weight = np.repeat([1.0, 0.0], 20)
+    whole = RecursiveLogistic(TREE, tol=1e-8).fit(X, y, sample_weight=weight)
+    part = RecursiveLogistic(TREE, tol=1e-8).fit(X[:20], y[:20])
+    np.testing.assert_allclose(whole.coef_, part.coef_, atol=1e-4)
+    np.testing.assert_allclose(whole.intercept_, part.intercept_, atol=1e-4)
+
+
 def test_where_losses_count_little_intercepts_are_the_prior() -> None:
     X, y = blobs()
     model = RecursiveSVM(TREE, C=1e-6, tol=1e-6, random_state=0).fit(X, y)
@@ -234,7 +256,13 @@ def grown() -> tuple[Any, Any, Any, Any, Taxonomy]:
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("loss", "solver"),
-    [("squared_hinge", "auto"), ("hinge", "descent"), ("hinge", "auto")],
+    [
+        ("squared_hinge", "tree"),
+        ("squared_hinge", "levels"),
+        ("hinge", "descent"),
+        ("hinge", "tree"),
+        ("logistic", "newton"),
+    ],
 )
 def test_new_classes_reach_the_gap_of_a_fresh_fit_in_fewer_passes(loss: str, solver: str) -> None:
     X, y, new, names, larger = grown()
@@ -245,6 +273,28 @@ def test_new_classes_reach_the_gap_of_a_fresh_fit_in_fewer_passes(loss: str, sol
     fresh = estimator(loss, larger, tol=1e-4, solver=solver).fit(np.vstack([X, new]), [*y.tolist(), *names])
     assert model.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=2e-4)
     assert model.n_iter_ < fresh.n_iter_
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": np.ones(7)}, r"^node weights have shape \(7,\), but the taxonomy has 8 nodes"),
+        ({"solver": "levels"}, "^solver='levels' cannot solve"),
+    ],
+    ids=["weights", "levels"],
+)
+def test_new_classes_that_fail_leave_the_model_as_it_was(options: dict[str, Any], message: str) -> None:
+    X, y, new, names, larger = grown()
+    model = RecursiveSVM(TREE, warm_start=True, random_state=0, **options).fit(X, y)
+    before = model.decision_function(X)
+    if "solver" in options:
+        larger = Taxonomy.from_edges([*larger.edges, ("plant", "emu")])
+    with pytest.raises(DataError, match=message):
+        model.add_classes(larger, new, names)
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert model.taxonomy is TREE
+    wanted: dict[str, Any] = {"weights": np.ones(8)} if "weights" in options else {"solver": "auto"}
+    assert model.set_params(**wanted).add_classes(larger, new, names).classes_.size == 5
 
 
 def test_new_classes_need_what_was_kept() -> None:
@@ -277,7 +327,8 @@ KILLED = textwrap.dedent(
     def model(folder, tol, max_iter=10**6):
         X, y, tree = data()
         estimator = RecursiveSVM(
-            tree, C=10.0, tol=tol, max_iter=max_iter, checkpoint=folder, checkpoint_seconds=1e-3, random_state=0
+            tree, C=10.0, tol=tol, max_iter=max_iter, solver="tree", random_state=0,
+            checkpoint=folder, checkpoint_seconds=1e-3,
         )
         return estimator.fit(X, y)
 
@@ -319,6 +370,34 @@ def test_a_killed_fit_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     (folder / "model.json").write_text("{}")
     with pytest.raises(DataError, match=r"cannot be read .*; delete it, or give another folder"):
         RecursiveSVM(tree, C=10.0, checkpoint=folder).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("loss", "solver"),
+    [
+        ("squared_hinge", "tree"),
+        ("hinge", "descent"),
+        ("logistic", "descent"),
+        ("softmax", "descent"),
+        ("squared_hinge", "auto"),
+        ("logistic", "auto"),
+    ],
+)
+def test_every_solver_goes_on_from_its_checkpoint(loss: str, solver: str, tmp_path: Path) -> None:
+    X, y = blobs(spread=2.0)
+    options = {"solver": solver, "tol": 1e-5, "checkpoint": tmp_path / "duals", "checkpoint_seconds": 1e-9}
+    fresh = estimator(loss, TREE, **{**options, "checkpoint": tmp_path / "other"}).fit(X, y)
+    passes = max(1, fresh.n_iter_ - 2)
+    estimator(loss, TREE, max_iter=passes, **options).fit(X, y)  # given up
+    again = estimator(loss, TREE, **options).fit(X, y)
+    assert again.certificate_.holds(1e-5)
+    assert again.n_iter_ < fresh.n_iter_
+    assert estimator(loss, TREE, **options).fit(X, y).n_iter_ <= 1  # the end is written too
+    with pytest.raises(DataError, match="belongs to other rows, labels or parameters"):
+        estimator(loss, TREE, C=9.0, **options).fit(X, y)
+    with pytest.raises(DataError, match="checkpoint needs a solver that goes on from duals, not solver='"):
+        estimator(loss, TREE, **{**options, "solver": "newton" if loss != "hinge" else "levels"}).fit(X, y)
 
 
 @pytest.mark.parametrize("options", [{"probability": True}, {"thresholds": "tuned"}], ids=str)

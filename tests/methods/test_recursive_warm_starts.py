@@ -34,7 +34,7 @@ def test_a_fit_that_is_stopped_keeps_better_weights_of_the_one_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = blobs(spread=2.0)
-    model = RecursiveSVM(TREE, tol=1e-2, warm_start=True, random_state=0).fit(X, y)
+    model = RecursiveSVM(TREE, tol=1e-2, solver="tree", warm_start=True, random_state=0).fit(X, y)
     first, coef = model.certificate_, model.coef_.copy()
     solve = RecursiveSVM._solve
 

@@ -33,7 +33,9 @@ def test_the_best_so_far_is_kept(solve):
     graph = ClassGraph.from_taxonomy(case.taxonomy)
     tie = graph_tie(graph, problem.classes, pinned=["r"]) if on_graph else case.tie(problem)
     passes = []
-    whole = solve(problem, loss, tie, 1.0, on_pass=passes.append)  # compiled before the clock runs
+    whole = solve(
+        problem, loss, tie, 1.0, on_pass=lambda progress, dual: passes.append(progress)
+    )  # compiled before the clock runs
     assert passes == whole.history
     main = threading.main_thread().ident
     assert main is not None

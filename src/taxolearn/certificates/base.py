@@ -52,8 +52,13 @@ class Certificate:
 
         >>> Certificate(np.array([2.0]), np.array([1.0]), Status.CONVERGED).gap
         0.5
+        >>> Certificate(np.array([np.nan]), np.array([1.0]), Status.CONVERGED).gap  # nothing is proved
+        inf
         """
-        return (self.primal - self.dual) / self.primal if self.primal > 0 else 0.0
+        primal, dual = self.primal, self.dual
+        if not (np.isfinite(primal) and dual < np.inf):
+            return np.inf
+        return (primal - dual) / primal if primal > 0 else 0.0
 
     def holds(self, tol: float) -> bool:
         """Whether the gap is at most tol.

@@ -17,7 +17,7 @@ from taxolearn.methods.base import TaxonomyClassifier
 from taxolearn.methods.held_out import hold_out
 from taxolearn.methods.inputs import check_positive, check_rows, check_seed, check_targets
 from taxolearn.problem import Problem, make_problem
-from taxolearn.solvers import Progress, Solution
+from taxolearn.solvers import Progress, Solution, Status
 from taxolearn.structure.names import show
 
 
@@ -89,8 +89,10 @@ class CertifiedClassifier(TaxonomyClassifier):
             found = self._certify(problem, solution)
             self.weights_, self.certificate_ = self._best_known(problem, start, solution.weights, found)
         if not self.certificate_.holds(self.tol):
+            status = solution.status
+            reason = "rounding errors" if status is Status.CONVERGED else status.value
             warnings.warn(
-                f"{type(self).__name__} stopped by {solution.status.value} at a certified relative gap of "
+                f"{type(self).__name__} stopped by {reason} at a certified relative gap of "
                 f"{self.certificate_.gap:.2e}, above tol={self.tol:g}; {self._advice()}, or accept the gap",
                 ConvergenceWarning,
                 stacklevel=3,

@@ -14,6 +14,7 @@ from taxolearn.problem import Problem, encode_labels, make_problem
 from taxolearn.problem.inputs import check_sample_weight
 from taxolearn.problem.labels import Labels
 from taxolearn.structure import Taxonomy
+from taxolearn.structure.names import show
 
 
 def grown_problem(
@@ -36,7 +37,11 @@ def grown_problem(
     """
     if old.labels.form == "indicator":
         raise DataError("add_classes cannot widen an indicator; fit with names or lists of names instead")
-    taxonomy.ids_of(old.classes)  # names the class that is missing
+    for name in old.classes:
+        if name not in taxonomy:
+            raise DataError(
+                f"class {show(name)} is missing in the new taxonomy; keep the classes learned so far"
+            )
     fresh = encode_labels(y_new, taxonomy)
     if fresh.n_rows != rows.shape[0]:
         raise DataError(f"X has {rows.shape[0]} rows and y has {fresh.n_rows}; give one label a row")

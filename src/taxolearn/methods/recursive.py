@@ -35,11 +35,13 @@ from taxolearn.solvers import (
     solve_softmax_rows,
     solve_tree_sweeps,
 )
+from taxolearn.solvers.rounds import OnPass
 from taxolearn.solvers.tree_forest import make_forest
 from taxolearn.structure import Taxonomy
 
 SOLVERS = ("auto", "tree", "descent", "newton", "levels")
 _DUALS = 2**28  # of a smooth loss, none of them zero: 2 GB
+_SMALL = 2**27  # rows x features x classes
 _THIN = 0.01  # of a row's features are not zero, as in texts: few rows matter to a class
 _UNFOLDING = 8.0  # times as long that the walk over a DAG may be
 
@@ -135,9 +137,14 @@ class Recursive(TiedClassifier):
         tree = problem.taxonomy is None or problem.taxonomy.is_tree
         chosen = self.solver
         if chosen == "auto":
-            apart = tree and (problem.taxonomy is None or tie.scale[0] == 0.0)
-            sweeps = not smooth and (apart or self._sweeps(problem, tie))
-            chosen = "tree" if sweeps else "newton" if smooth and not self._descends(problem) else "descent"
+            sweeps = not smooth and (self.checkpoint is not None or self._sweeps(problem, tie, tree))
+            newton = not self._descends(problem) if smooth else self._is_small(problem)
+            newton = newton and self.loss != "hinge" and self.checkpoint is None
+            chosen = "tree" if sweeps else "newton" if newton else "descent"
+        if self.checkpoint is not None and chosen in ("newton", "levels"):
+            raise DataError(
+                f"checkpoint needs a solver that goes on from duals, not solver={chosen!r}; use solver='auto'"
+            )
         impossible = {
             "tree": smooth,
             "newton": self.loss == "hinge",
@@ -155,19 +162,27 @@ class Recursive(TiedClassifier):
             "levels": solve_level_sweep,
         }[chosen]
 
-    def _sweeps(self, problem: Problem, tie: PathSum) -> bool:
-        """Whether classes that hang together are better off without kept vectors, or have no room for them.
+    def _sweeps(self, problem: Problem, tie: PathSum, tree: bool) -> bool:
+        """Whether classes are better off without kept vectors and duals, or have no room for them.
 
-        They are where rows are sparse, no high precision is asked for and a DAG is not much longer as a tree.
+        Subtrees of their own are, but for small dense problems: there most rows matter, and Newton's method copes with
+        features of very different sizes. Classes that all hang together are where rows are sparse, no high precision
+        is asked for and a DAG is not much longer as a tree.
         """
-        X = problem.X
-        if not sp.issparse(X):
-            return False
+        X, sparse = problem.X, sp.issparse(problem.X)
         if max(X.shape) * problem.n_classes > _DUALS:
-            return True
+            return sparse or tree
+        if tree and (problem.taxonomy is None or tie.scale[0] == 0.0):
+            return not self._is_small(problem)
+        if not sparse:
+            return False
         if self.tol < 1e-2 or X.nnz > _THIN * X.shape[0] * X.shape[1]:
             return False
         return make_forest(tie, np.ones(tie.n_classes, dtype=bool)).unfolding <= _UNFOLDING
+
+    def _is_small(self, problem: Problem) -> bool:
+        """Dense rows, and a pass over all of them and all classes takes a fraction of a second."""
+        return not sp.issparse(problem.X) and problem.X.size * problem.n_classes <= _SMALL
 
     def _descends(self, problem: Problem) -> bool:
         """Whether ascent on the duals beats Newton's method: sparse rows, no high precision, and room for it."""
@@ -179,38 +194,34 @@ class Recursive(TiedClassifier):
         solve = self._solver(problem, tie)
         report = pass_reporter(bool(verbose), float(self.tol))
         settings = self._settings(problem, tie, report)
-        weights = if_of_tie(getattr(start, "state", None), tie)
+        weights, dual = if_of_tie(getattr(start, "state", None), tie), getattr(start, "dual", None)
+        trial = problem.n_rows != self.data_["rows"]  # some rows are held out
+        if self.checkpoint is not None and not trial:
+            folder = Checkpoint(self.checkpoint, self._mark(problem, tie), float(self.checkpoint_seconds))
+            last = folder.read()
+            dual = dual if last is None else last
+            settings["on_pass"] = self._writer(folder, report)
         if solve is solve_smooth:
-            settings["start"] = weights
+            settings["start"] = dual if weights is None else weights
         else:
-            settings |= {"n_jobs": self.n_jobs, "seed": seed, "start": getattr(start, "dual", None)}
+            settings |= {"n_jobs": self.n_jobs, "seed": seed, "start": dual}
         if solve is solve_level_sweep:
             settings["start_weights"] = weights
-        if solve is solve_tree_sweeps:
-            settings |= self._watched(problem, tie, settings, report)
         solution: Solution = solve(problem, self._loss(), tie, float(self.C), **settings)
         if self.fit_intercept and self.loss != "softmax":
             return replace(solution, weights=with_borrowed_intercepts(problem, tie, solution.weights))
         return solution
 
-    def _watched(
-        self, problem: Problem, tie: PathSum, settings: dict[str, Any], report: Any
-    ) -> dict[str, Any]:
-        """What the tree solver is told besides: where to go on from, and to whom its duals go after a pass."""
-        start = settings["start"]
-        trial = problem.n_rows != self.data_["rows"]  # the rest is held out
-        if self.checkpoint is None or trial:
-            return {"on_pass": None if report is None else lambda progress, dual: report(progress)}
-        checkpoint = Checkpoint(self.checkpoint, self._mark(problem, tie), float(self.checkpoint_seconds))
-        last = checkpoint.read()
+    def _writer(self, folder: Checkpoint, report: Any) -> OnPass:
+        """Whom a solver tells of its duals after a pass."""
 
         def on_pass(progress: Progress, dual: Callable[[], sp.csr_array]) -> None:
             if report is not None:
                 report(progress)
-            if checkpoint.due() or progress.gap <= self.tol:
-                checkpoint.write(dual())
+            if folder.due() or progress.gap <= self.tol:
+                folder.write(dual())
 
-        return {"on_pass": on_pass, "start": start if last is None else last}
+        return on_pass
 
     def _tie_arrays(self, tie: PathSum) -> tuple[Any, ...]:
         return tie.scale, tie.paths.indptr, tie.paths.indices
@@ -229,7 +240,9 @@ class Recursive(TiedClassifier):
 
         `taxonomy` must hold all classes learned so far; classes may have moved, and old leaves may have got
         children. The fit starts from the duals of the last one and ends with the certificate of the whole problem,
-        at `tol`. Needs `warm_start=True`, with which the rows of the last fit are kept (not copied).
+        at `tol`. Needs `warm_start=True`, with which the rows of the last fit are kept (not copied, and not saved); one
+        new row at least; labels by name; a one-vs-rest loss. An array of `weights` must be set for the new taxonomy
+        first. If it fails, the model is as it was.
 
         >>> from taxolearn import RecursiveSVM
         >>> old = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
@@ -249,6 +262,12 @@ class Recursive(TiedClassifier):
         problem, y = grown_problem(
             kept.problem, taxonomy, rows, y_new, sample_weight, self.class_weight, self._empty_classes
         )
-        self.taxonomy = taxonomy
         dual = grown_dual(kept.problem, problem, kept.dual * (self.C / kept.C))
-        return self._fit_problem(problem, y, Start(dual, None))
+        before = dict(self.__dict__)
+        self.taxonomy = taxonomy
+        try:
+            return self._fit_problem(problem, y, Start(dual, None))
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)  # the old classes are as they were
+            raise

@@ -54,13 +54,13 @@ class RecursiveLogistic(LogisticProbabilities, Recursive):
     solver : {"auto", "tree", "descent", "newton", "levels"}
         "tree" (hinge losses, on DAGs too) keeps only non-zero duals and scales to tens of thousands of
         classes; "descent" (any loss) ascends the dual and keeps all vectors; "newton" (smooth losses); "levels" is
-        the paper's own alternation. "auto" takes the fastest that fits.
+        the paper's own alternation. "auto" takes what suits rows, loss and gap.
     warm_start : bool
         Start from the last fit when rows and labels are the same (C may differ), and keep what `add_classes` needs.
         Of two fits of the same problem the better weights and the better bound stay, also when the second is stopped.
     checkpoint : folder, optional
-        Solver "tree" writes its duals there every `checkpoint_seconds`, and a later fit of the same problem goes on
-        from them, also when the first was killed.
+        The duals are written there after the first pass that ends `checkpoint_seconds` after the last time, and a
+        later fit of the same problem goes on from them, also when the first was killed. Solvers "tree" and "descent".
     max_iter, fit_intercept, intercept_scaling, class_weight, thresholds, holdout, n_jobs, random_state, verbose
         As in `OneVsRestSVM`; also max_seconds. `max_iter` counts passes over all classes.
 

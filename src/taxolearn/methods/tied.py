@@ -71,10 +71,11 @@ class TiedClassifier(CertifiedClassifier):
             return float(self.intercept_prior)
         if self.loss == "softmax" or not self._bias_feature or not tie.shares:
             return 0.0
-        low = -float(np.log(problem.n_rows)) if self.loss == "logistic" else -1.0
+        weighted = max(1, int(np.count_nonzero(problem.row_weight)))
+        low = -float(np.log(weighted)) if self.loss == "logistic" else -1.0
         return low / self._bias_feature
 
-    def _settings(self, problem: Problem, tie: Tie, on_pass: Callable[..., None] | None) -> dict[str, Any]:
+    def _settings(self, problem: Problem, tie: Tie, report: Callable[..., None] | None) -> dict[str, Any]:
         """What every solver is told."""
         return {
             "bias_feature": self._bias_feature,
@@ -82,8 +83,11 @@ class TiedClassifier(CertifiedClassifier):
             "tol": float(self.tol),
             "max_iter": self._epochs,
             "max_seconds": self.max_seconds,
-            "on_pass": on_pass,
+            "on_pass": None if report is None else lambda progress, dual: report(progress),
         }
+
+    def _advice(self) -> str:
+        return f"{super()._advice()}, bring the features to one scale, lower C"
 
     def _tie(self, problem: Problem) -> Any:
         """What ties the classes of a problem."""

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taxolearn.certificates import Certificate
 from taxolearn.models import NodeWeights
 from taxolearn.models.dual_weights import DualWeights
 from taxolearn.problem import Problem

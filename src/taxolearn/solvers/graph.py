@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -13,8 +11,8 @@ from taxolearn.models import LinearWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers.graph_laplacian import GraphTie
 from taxolearn.solvers.block_sweep import BlockSweep
-from taxolearn.solvers.rounds import run_rounds
-from taxolearn.solvers.solution import Progress, Solution
+from taxolearn.solvers.rounds import OnPass, run_rounds
+from taxolearn.solvers.solution import Solution
 from taxolearn.solvers.tied_classes import TiedClasses
 
 Ids = npt.NDArray[np.intp]
@@ -35,7 +33,7 @@ def solve_graph(
     seed: int = 0,
     start: sp.csr_array | None = None,
     start_nodes: npt.NDArray[np.float64] | None = None,
-    on_pass: Callable[[Progress], None] | None = None,
+    on_pass: OnPass | None = None,
 ) -> Solution:
     """Minimise 1/2 (sum over edges e_ij ||w_i - w_j||^2 + ridge sum_i ||w_i||^2) + 1/2 sum_l (b_l - b_0)^2 + losses.
 
@@ -44,7 +42,7 @@ def solve_graph(
     once, on `n_jobs` threads. Latent nodes take the mean of their neighbours. Needs a loss of the margin with a
     dual step; `start` are duals, classes x rows, `start_nodes` the vectors of the free nodes to begin with (the
     `details["state"]` of another solution), if there are as many. The weights returned are those of the classes.
-    `on_pass(progress)` is called after each pass, from a worker thread.
+    `on_pass(progress, dual)` is called after each pass, from a worker thread.
 
     >>> from taxolearn import ClassGraph
     >>> from taxolearn.losses import Hinge
@@ -62,7 +60,10 @@ def solve_graph(
     sweep = BlockSweep(
         tied, precision, position[tie.class_nodes], colour_classes(precision), bias_prior, start, start_nodes
     )
-    rounds = run_rounds(lambda rounds: sweep.solve(rounds, n_jobs, seed), tol, max_iter, max_seconds, on_pass)
+    limits = (tol, max_iter, max_seconds, on_pass)
+    rounds = run_rounds(
+        lambda rounds: sweep.solve(rounds, n_jobs, seed), *limits, lambda: sp.csr_array(sweep.duals)
+    )
     weights = LinearWeights(sweep.class_weights(), tied.bias_feature * sweep.biases)
     state = {"state": sweep.weights}
     return Solution(weights, sp.csr_array(sweep.duals), rounds.status, rounds.done, rounds.history, state)

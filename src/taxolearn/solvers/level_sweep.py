@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -14,8 +12,8 @@ from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
 from taxolearn.solvers.block_sweep import BlockSweep
-from taxolearn.solvers.rounds import run_rounds
-from taxolearn.solvers.solution import Progress, Solution
+from taxolearn.solvers.rounds import OnPass, run_rounds
+from taxolearn.solvers.solution import Solution
 from taxolearn.solvers.tied_classes import TiedClasses
 
 Ids = npt.NDArray[np.intp]
@@ -36,7 +34,7 @@ def solve_level_sweep(
     seed: int = 0,
     start: sp.csr_array | None = None,
     start_weights: NodeWeights | None = None,
-    on_pass: Callable[[Progress], None] | None = None,
+    on_pass: OnPass | None = None,
 ) -> Solution:
     """LevelSweep (Gopal, Yang 2013, parallelization): the objective of `solve_path_descent`, on trees.
 
@@ -49,7 +47,7 @@ def solve_level_sweep(
     A block of nodes is a task on plain arrays that shares nothing with others. This is the reference; information
     travels one level a half round, so deep trees take more of them. Needs a tree and a loss of the margin with a dual
     step; `start` are duals, classes x rows, `start_weights` the vectors of the nodes of this tie to begin with instead
-    of those that belong to the duals. `on_pass(progress)` is called after each pass, from a worker thread.
+    of those that belong to the duals. `on_pass(progress, dual)` is called after each pass, from a worker thread.
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.losses import Hinge
@@ -72,7 +70,10 @@ def solve_level_sweep(
     first = None if start_weights is None else _summed(start_weights, parent)[live]
     precision = _precision(above, 1.0 / tie.scale[live])
     sweep = BlockSweep(tied, precision, place, _levels(above), bias_prior, start, first)
-    rounds = run_rounds(lambda rounds: sweep.solve(rounds, n_jobs, seed), tol, max_iter, max_seconds, on_pass)
+    limits = (tol, max_iter, max_seconds, on_pass)
+    rounds = run_rounds(
+        lambda rounds: sweep.solve(rounds, n_jobs, seed), *limits, lambda: sp.csr_array(sweep.duals)
+    )
     with_zero = np.vstack([sweep.weights, np.zeros((1, problem.n_features))])
     nodes = np.zeros((problem.n_features, tie.n_nodes))
     nodes[:, live] = (sweep.weights - with_zero[above]).T

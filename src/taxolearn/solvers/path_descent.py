@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -13,8 +11,8 @@ from taxolearn.losses import MarginLoss
 from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
-from taxolearn.solvers.rounds import Rounds, run_rounds
-from taxolearn.solvers.solution import Progress, Solution
+from taxolearn.solvers.rounds import OnPass, Rounds, run_rounds
+from taxolearn.solvers.solution import Solution
 from taxolearn.solvers.tied_classes import TiedClasses
 
 Group = npt.NDArray[np.int64]
@@ -36,7 +34,7 @@ def solve_path_descent(
     max_seconds: float | None = None,
     seed: int = 0,
     start: sp.csr_array | None = None,
-    on_pass: Callable[[Progress], None] | None = None,
+    on_pass: OnPass | None = None,
 ) -> Solution:
     """Minimise 1/2 sum_n ||u_n||^2 / a_n + 1/2 sum_l (b_l - b_0)^2 + sum_il c_il loss(y_il (w_l . x_i + s b_l)).
 
@@ -47,7 +45,7 @@ def solve_path_descent(
 
     Needs a loss of the margin with a dual step. Stops at a relative gap of `tol`, or when every class was visited
     `max_iter` times. `start` are duals, classes x rows.
-    `on_pass(progress)` is called after each pass, from a worker thread.
+    `on_pass(progress, dual)` is called after each pass, from a worker thread.
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.losses import Hinge
@@ -60,7 +58,10 @@ def solve_path_descent(
     <Status.CONVERGED: 'converged'>
     """
     run = _Run(problem, loss, tie, C, bias_feature, bias_prior, start)
-    rounds = run_rounds(lambda rounds: run.solve(rounds, n_jobs, seed), tol, max_iter, max_seconds, on_pass)
+    limits = (tol, max_iter, max_seconds, on_pass)
+    rounds = run_rounds(
+        lambda rounds: run.solve(rounds, n_jobs, seed), *limits, lambda: sp.csr_array(run.duals)
+    )
     return run.solution(rounds)
 
 

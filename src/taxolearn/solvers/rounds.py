@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import scipy.sparse as sp
+
 from taxolearn.engines import ThreadEngine
 from taxolearn.solvers.solution import Progress, Status, status_of
 
-OnPass = Callable[[Progress], None]
+OnPass = Callable[[Progress, Callable[[], sp.csr_array]], None]
 
 
 @dataclass
@@ -24,6 +26,7 @@ class Rounds:
     max_iter: int
     engine: ThreadEngine
     on_pass: OnPass | None = None
+    dual: Callable[[], sp.csr_array] = sp.csr_array
     done: int = 0
     converged: bool = False
     status: Status = Status.ITERATION_LIMIT
@@ -33,7 +36,7 @@ class Rounds:
         """Note what pricing found; False when the solve is over. Who goes on counts `done` up."""
         self.history.append(Progress(self.engine.seconds, self.done, primal, primal - gap))
         if self.on_pass is not None:
-            self.on_pass(self.history[-1])
+            self.on_pass(self.history[-1], self.dual)
         self.converged = gap <= 0.999 * self.tol * primal  # the certificate adds up in another order
         return not (self.converged or self.done >= self.max_iter or self.engine.stop[0])
 
@@ -44,8 +47,11 @@ def run_rounds(
     max_iter: int,
     max_seconds: float | None,
     on_pass: OnPass | None,
+    dual: Callable[[], sp.csr_array] = sp.csr_array,
 ) -> Rounds:
     """Run `solve(rounds)` on a worker: the calling thread stays free to notice Ctrl-C and the time.
+
+    `on_pass(progress, dual)` is called there after each pass, dual() being the duals so far.
 
     >>> def halve(rounds):
     ...     while rounds.go_on(1.0, 0.5**rounds.done):
@@ -55,7 +61,7 @@ def run_rounds(
     (10, 'converged')
     """
     engine = ThreadEngine(max_seconds=max_seconds)
-    rounds = Rounds(tol, max_iter, engine, on_pass)
+    rounds = Rounds(tol, max_iter, engine, on_pass, dual)
     outcome = engine.run(lambda _: solve(rounds), [None], lambda task, result: None)
     rounds.status = status_of(rounds.converged, outcome)
     return rounds

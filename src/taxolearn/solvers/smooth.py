@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from taxolearn.losses.softmax import Softmax
 from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
-from taxolearn.solvers.rounds import Rounds, run_rounds
+from taxolearn.solvers.rounds import OnPass, Rounds, run_rounds
 from taxolearn.solvers.smooth_terms import score_terms
-from taxolearn.solvers.solution import Progress, Solution
+from taxolearn.solvers.solution import Solution
 
 Array = npt.NDArray[np.float64]
 
@@ -38,8 +37,8 @@ def solve_smooth(
     tol: float = 1e-4,
     max_iter: int = 200,
     max_seconds: float | None = None,
-    start: NodeWeights | None = None,
-    on_pass: Callable[[Progress], None] | None = None,
+    start: NodeWeights | sp.csr_array | None = None,
+    on_pass: OnPass | None = None,
 ) -> Solution:
     """Minimise 1/2 sum_n ||u_n||^2 / a_n + 1/2 sum_l (b_l - b_0)^2 + the losses of the scores w_l . x_i + s b_l.
 
@@ -50,8 +49,9 @@ def solve_smooth(
 
     With the dual that belongs to the weights, d = -c loss'(m) (for softmax the probabilities p), the gap is half the
     squared length of the gradient: the solver stops when that is at most `tol` of the objective, or after `max_iter`
-    Newton steps. `start` are the weights of an earlier solve. For softmax `Solution.dual` holds p, rows x classes.
-    `on_pass(progress)` is called after each pass, from a worker thread.
+    Newton steps. `start` are the weights of an earlier solve, or a dual, whose weights are taken if they are better
+    than none. For softmax `Solution.dual` holds p, rows x classes.
+    `on_pass(progress, dual)` is called after each pass, from a worker thread.
 
     >>> from taxolearn.problem import make_problem
     >>> from taxolearn.regularizers import flat
@@ -61,7 +61,7 @@ def solve_smooth(
     ([[-0.521], [0.521]], 'converged')
     """
     newton = _Newton(problem, loss, tie, C, bias_feature, bias_prior, start)
-    rounds = run_rounds(newton.minimise, tol, max_iter, max_seconds, on_pass)
+    rounds = run_rounds(newton.minimise, tol, max_iter, max_seconds, on_pass, newton.terms.dual)
     return Solution(
         newton.weights(),
         newton.terms.dual(),
@@ -86,7 +86,7 @@ class _Newton:
         C: float,
         bias_feature: float,
         bias_prior: float,
-        start: NodeWeights | None,
+        start: NodeWeights | sp.csr_array | None,
     ) -> None:
         self.problem, self.tie = problem, tie
         self.bias_feature, self.bias_prior = float(bias_feature), float(bias_prior)
@@ -101,7 +101,12 @@ class _Newton:
         self.by_class = problem.n_features <= problem.n_rows
         self.theta = np.zeros((problem.n_features, len(self.live)))
         self.bias = np.full(problem.n_classes, self.bias_prior)
-        if start is not None:
+        if sp.issparse(start):
+            theta, bias = self._pull(self.terms.slope_of(start))
+            made = (-theta, self.bias_prior - bias)
+            if self._objective(*made) < self._objective(self.theta, self.bias):
+                self.theta, self.bias = made
+        elif start is not None:
             nodes = start.nodes[self.live].toarray().T if start.is_sparse else start.nodes[:, self.live]
             theta = np.ascontiguousarray(nodes / self.root_scale, dtype=np.float64)
             self.theta = theta if self.turn is None else self.turn.T @ theta
@@ -197,6 +202,9 @@ class _Newton:
         """The adjoint of `_scores`."""
         pulled = (self.X.T @ slope) @ self.factor if self.by_class else self.X.T @ (slope @ self.factor)
         return np.ascontiguousarray(pulled), self.bias_feature * slope.sum(axis=0)
+
+    def _objective(self, theta: Array, bias: Array) -> float:
+        return self.terms.value(self._scores(theta, bias)) + self._penalty(theta, bias - self.bias_prior)
 
     @staticmethod
     def _penalty(theta: Array, bias: Array) -> float:

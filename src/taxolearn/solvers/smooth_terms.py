@@ -12,6 +12,7 @@ from taxolearn.errors import DataError, LabelError
 from taxolearn.losses import MarginLoss
 from taxolearn.losses.softmax import Softmax
 from taxolearn.problem import Problem
+from taxolearn.solvers.solution import dense_start
 
 Array = npt.NDArray[np.float64]
 
@@ -37,6 +38,9 @@ class ScoreTerms(Protocol):
 
     def dual(self) -> sp.csr_array:
         """The dual point of the slope, in the form the certificate of the loss expects."""
+
+    def slope_of(self, dual: sp.csr_array) -> Array:
+        """The slope of which a dual is the point, rows x classes."""
 
 
 def counted_classes(problem: Problem) -> npt.NDArray[np.bool_]:
@@ -87,6 +91,10 @@ class MarginTerms:
         """d_il, classes x rows."""
         return sp.csr_array(self._dual.T)
 
+    def slope_of(self, dual: sp.csr_array) -> Array:
+        """-d_il y_il."""
+        return np.asarray(-self._sign * dense_start(dual, self.slope.shape[::-1], "classes x rows").T)
+
 
 class SoftmaxTerms:
     """sum_i c_i (log sum_l exp(s_il) - s_{i,y_i}), c_i = C times the weights of the row and of its class."""
@@ -123,6 +131,12 @@ class SoftmaxTerms:
     def dual(self) -> sp.csr_array:
         """p_il, rows x classes; every row sums to one."""
         return simplex_dual(self._p)
+
+    def slope_of(self, dual: sp.csr_array) -> Array:
+        """c_i (p_il - 1[l = y_i])."""
+        slope = dense_start(dual, self.slope.shape, "rows x classes") * self._cost[:, None]
+        slope[np.arange(len(slope)), self._own] -= self._cost
+        return slope
 
 
 def simplex_dual(p: Array) -> sp.csr_array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from taxolearn.losses.softmax import Softmax
 from taxolearn.models import NodeWeights
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
-from taxolearn.solvers.rounds import Rounds, run_rounds
+from taxolearn.solvers.rounds import OnPass, Rounds, run_rounds
 from taxolearn.solvers.smooth_terms import row_labels, simplex_dual
-from taxolearn.solvers.solution import Progress, Solution, dense_start
+from taxolearn.solvers.solution import Solution, dense_start
 
 Array = npt.NDArray[np.float64]
 
@@ -39,7 +38,7 @@ def solve_softmax_rows(
     max_seconds: float | None = None,
     seed: int = 0,
     start: sp.csr_array | None = None,
-    on_pass: Callable[[Progress], None] | None = None,
+    on_pass: OnPass | None = None,
 ) -> Solution:
     """Minimise 1/2 sum_n ||u_n||^2 / a_n + 1/2 sum_l (b_l - b_0)^2 + sum_i c_i (log sum_l exp(s_il) - s_{i, y_i}).
 
@@ -50,7 +49,7 @@ def solve_softmax_rows(
 
     Stops at a relative gap of `tol`, after `max_iter` passes, `max_seconds`, or on Ctrl-C. Needs one label a row, and
     room for features x classes and rows x classes. `Solution.dual` and `start` are probabilities, rows x classes.
-    `on_pass(progress)` is called after each pass, from a worker thread.
+    `on_pass(progress, dual)` is called after each pass, from a worker thread.
 
     >>> from taxolearn.problem import make_problem
     >>> from taxolearn.regularizers import flat
@@ -60,7 +59,8 @@ def solve_softmax_rows(
     ([[-0.521], [0.521]], 'converged')
     """
     run = _Run(problem, tie, C, bias_feature, bias_prior, start)
-    rounds = run_rounds(lambda rounds: run.solve(rounds, n_jobs, seed), tol, max_iter, max_seconds, on_pass)
+    limits = (tol, max_iter, max_seconds, on_pass)
+    rounds = run_rounds(lambda rounds: run.solve(rounds, n_jobs, seed), *limits, lambda: simplex_dual(run.p))
     return run.solution(rounds)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from taxolearn.errors import DataError
 from taxolearn.losses import MarginLoss
 from taxolearn.problem import Problem
 from taxolearn.regularizers import PathSum
+from taxolearn.solvers.rounds import OnPass
 from taxolearn.solvers.solution import Progress, Solution, Status
 from taxolearn.solvers.tree_active import first_rows
 from taxolearn.solvers.tree_forest import make_forest
@@ -31,7 +31,6 @@ _TURNED = 8  # vectors turned into columns at a time
 _SCRATCH_BYTES = 80 * 2**20  # of a worker's room for pricing
 
 Array = npt.NDArray[np.float64]
-OnPass = Callable[[Progress, Callable[[], sp.csr_array]], None]
 
 
 def solve_tree_sweeps(
