@@ -48,6 +48,7 @@ class Start(NamedTuple):
 def better_of(before: Kept | None, now: Kept) -> Kept:
     """What to keep: of two fits of the same problem the weights of the lower primal and the higher dual.
 
+    >>> from taxolearn.certificates import Certificate
     >>> from taxolearn.solvers import Status
     >>> def fit(primal, dual, name):
     ...     proof = Certificate(np.array([primal]), np.array([dual]), Status.TIME_LIMIT)
