@@ -1,4 +1,4 @@
-"""Small taxonomies, rows and estimators for the tests of recursive regularization."""
+"""Small taxonomies for the tests of all hierarchical methods, rows and estimators for recursive regularization."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from recursive_cases import DAG, LEAVES, TREE
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
@@ -43,20 +44,6 @@ METHODS = [MulticlassSVM, HierarchicalSVM, NormalizedHierarchicalSVM, SharedSVM]
 TIED = METHODS[1:]
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
 every_tied = pytest.mark.parametrize("method", TIED, ids=lambda method: method.__name__)
-
-TREE = Taxonomy.from_paths(["all/animal/cat", "all/animal/dog", "all/plant/rose", "all/plant/oak"])
-DAG = Taxonomy.from_edges(
-    [
-        ("all", "pet"),
-        ("all", "wild"),
-        ("pet", "cat"),
-        ("wild", "cat"),
-        ("pet", "dog"),
-        ("wild", "rose"),
-        ("all", "oak"),
-    ]
-)
-LEAVES = ["cat", "dog", "rose", "oak"]
 
 
 def blobs(names: list[str] = LEAVES, n: int = 24, seed: int = 0, spread: float = 1.0) -> tuple[Any, Any]:
