@@ -10,7 +10,7 @@ from reference.one_vs_rest_twin import LOSSES
 from taxolearn.certificates.path_sum import certify_path_sum
 from taxolearn.errors import TaxonomyError
 from taxolearn.losses import MARGIN_LOSSES, Hinge, SquaredHinge
-from taxolearn.solvers import Status
+from taxolearn.solvers import Status, block_sweep
 from taxolearn.solvers.level_sweep import solve_level_sweep
 from taxolearn.solvers.path_descent import solve_path_descent
 
@@ -37,6 +37,29 @@ def test_threads_do_not_change_the_answer(n_jobs):
     again = solve_level_sweep(problem, SquaredHinge(), tie, 1.0, tol=1e-6, n_jobs=n_jobs)
     np.testing.assert_array_equal(first.weights.nodes, again.weights.nodes)
     np.testing.assert_array_equal(first.dual.toarray(), again.dual.toarray())
+
+
+def test_a_task_is_plain_arrays_that_it_leaves_as_they_were(monkeypatch):
+    case = CASES["tree, scales"]
+    problem = case.problem()
+    whole, seen = block_sweep.solve_nodes, []
+
+    def watched(task, tied, stop):
+        arrays = {name: part for name, part in task._asdict().items() if isinstance(part, np.ndarray)}
+        before = {name: part.copy() for name, part in arrays.items()}
+        first, again = whole(task, tied, stop), whole(task, tied, stop)
+        for name, part in before.items():
+            np.testing.assert_array_equal(arrays[name], part)
+        for part, other in zip(first, again, strict=True):
+            np.testing.assert_array_equal(part, other)
+            assert not any(np.shares_memory(part, given) for given in arrays.values())
+        seen.append(len(task.nodes))
+        return first
+
+    monkeypatch.setattr(block_sweep, "solve_nodes", watched)
+    solution = solve_level_sweep(problem, SquaredHinge(), case.tie(problem), 1.0, tol=1e-4)
+    assert solution.status is Status.CONVERGED
+    assert sum(seen) > 0
 
 
 def test_it_continues_from_the_duals_of_another_solver():
