@@ -24,7 +24,7 @@ demo: $(RUNTIME_STAMP)
 
 test: lint types
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels
-	$(BIN)/python -m pytest -n 2 --dist loadfile --doctest-modules src tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules src tests
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -33,5 +33,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `make test` says the same thing twice about the same code; TAXOLEARN_SEARCH=1 draws other examples each time
-settings.register_profile("taxolearn", derandomize=os.environ.get("TAXOLEARN_SEARCH") != "1")
+# and no test asserts a time: a busy machine is no failure
+settings.register_profile("taxolearn", derandomize=os.environ.get("TAXOLEARN_SEARCH") != "1", deadline=None)
 settings.load_profile("taxolearn")

@@ -80,5 +80,5 @@ def narrow(matrix: Any) -> Any:
 
 
 def single(y: Any) -> np.ndarray[Any, Any]:
-    """One label a row as an array of names."""
+    """One label per row as an array of names."""
     return np.array([row[0] if isinstance(row, list | tuple) else row for row in y])

@@ -114,7 +114,7 @@ class FrankWolfe:
     def __init__(self, run: StructuredRun, max_passes: int) -> None:
         self.run = run
         kernels = run.kernels
-        n = run.problem.n_rows
+        n = len(run.arrays.label)
         room = max_passes + kernels.VIOLATORS + 1  # a pass brings at most one class to a row
         indptr = np.arange(n + 1, dtype=np.int64) * room
         self.slots = kernels.Slots(
@@ -123,44 +123,37 @@ class FrankWolfe:
         self.mean, self.last, self.step = np.zeros(n * room), np.zeros(n), 0
 
     def one_pass(self) -> None:
-        run = self.run
+        a, order = self.run.arrays, self.run.rng.permutation(self.run.weighted)
+        scores = np.empty(a.nodes.shape[1], dtype=a.nodes.dtype)
         self.step = frank_wolfe_pass(
-            run.rows, run.square, run.label, run.cost, run.paths, run.costs, run.nodes, run.bias, run.bias_feature,
-            self.slots, self.mean, self.last, self.step, run.rng.permutation(run.live), run.scores(), run.engine.stop,
+            a.rows, a.square, a.label, a.cost, a.paths, a.costs, a.nodes, a.bias, a.bias_feature,
+            self.slots, self.mean, self.last, self.step, order, scores, self.run.clock.stop,
         )  # fmt: skip
 
     def gap(self) -> float:
-        return self._gap(self.slots, self.run.nodes, self.run.bias)
+        return self._gap(self.slots, self.run.arrays.nodes, self.run.arrays.bias)
 
     def mean_gap(self, nodes: Any) -> float:
         """The gap of the weighted average; `nodes` is space for its weights."""
-        run, slots = self.run, self.slots
+        run, slots, a = self.run, self.slots, self.run.arrays
         row = np.repeat(np.arange(len(self.last)), np.diff(slots.indptr))
         passed = 0.5 * (self.step * (self.step + 1.0) - self.last * (self.last + 1.0))
         alpha = (self.mean + passed[row] * slots.alpha) * 2.0 / (self.step * (self.step + 1.0))
         averaged = repack(slots._replace(alpha=alpha), run.kernels.VIOLATORS)
-        bias = np.zeros_like(run.bias)
+        bias = np.zeros_like(a.bias)
         weights_of(
-            run.rows,
-            run.label,
-            run.paths,
-            run.costs,
-            nodes,
-            bias,
-            run.bias_feature,
-            averaged,
-            run.engine.stop,
-        )
+            a.rows, a.label, a.paths, a.costs, nodes, bias, a.bias_feature, averaged, run.clock.stop
+        )  # fmt: skip
         return self._gap(averaged, nodes, bias)
 
     def _gap(self, slots: Any, nodes: Any, bias: Any) -> float:
-        run = self.run
+        run, a = self.run, self.run.arrays
         report = np.zeros(2)
         price(
-            run.rows, run.label, run.cost, run.paths, run.costs, nodes, bias, run.bias_feature, repack(slots, 0),
-            run.live, np.empty(run.tie.n_nodes), np.zeros(len(self.last)), report, run.engine.stop,
+            a.rows, a.label, a.cost, a.paths, a.costs, nodes, bias, a.bias_feature, repack(slots, 0),
+            run.weighted, np.empty(nodes.shape[1]), np.zeros(len(self.last)), report, run.clock.stop,
         )  # fmt: skip
         squares = run.kernels.node_squares(nodes, bias)
-        has = run.tie.scale > 0
-        primal = 0.5 * float(np.sum(squares[has] / run.tie.scale[has])) + report[0]
+        has = run.scale > 0
+        primal = 0.5 * float(np.sum(squares[has] / run.scale[has])) + report[0]
         return float(report[1] / primal)

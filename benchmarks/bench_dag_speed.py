@@ -19,12 +19,13 @@ import warnings
 import numpy as np
 import table_recursive
 
-from taxolearn.certificates import certify_path_sum
+from taxolearn.certificates import certify
 from taxolearn.losses import SquaredHinge
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.regularizers import path_sum
-from taxolearn.solvers import solve_path_descent, solve_tree_sweeps
+from taxolearn.solvers import Limits, solve_path_descent, solve_tree_sweeps
 from taxolearn.solvers.tree_forest import make_forest
+from taxolearn.ties import path_sum
 
 TOL, LIMIT = 5e-2, 0.5
 
@@ -48,13 +49,13 @@ def main() -> int:
         f"{problem.n_classes} classes, {taxonomy.n_nodes} nodes, {len(forest.end)} places of the walk; "
         f"{forest.unfolding:.2f} classes below places for each one below nodes"
     )
-    loss, seconds, proved = SquaredHinge(), {}, True
+    objective, seconds, proved = Objective(problem, SquaredHinge(), tie), {}, True
     for solve in (solve_tree_sweeps, solve_path_descent):
-        solve(problem, loss, tie, 1.0, tol=0.99, max_iter=1, n_jobs=1)  # compiles
+        solve(objective, Limits(0.99, max_iter=1))  # compiles
         began = time.process_time()
-        solution = solve(problem, loss, tie, 1.0, tol=TOL, n_jobs=1)
+        solution = solve(objective, Limits(TOL))
         seconds[solve] = time.process_time() - began
-        certificate = certify_path_sum(problem, solution, loss, tie, 1.0, 1.0)
+        certificate = certify(objective, solution)
         proved &= certificate.holds(TOL)
         print(
             f"{solve.__name__}: {seconds[solve]:.1f} s, {solution.n_iter} passes, certified gap {certificate.gap:.1e}"

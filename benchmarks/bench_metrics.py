@@ -1,9 +1,9 @@
-"""Seconds per metric on a million rows: one label a row, and about three, on trees and DAGs of 2,000 nodes.
+"""Seconds per metric on a million rows: one label per row, and about three, on trees and DAGs of 2,000 nodes.
 
     python benchmarks/bench_metrics.py [rows]
 
 Half of the predicted labels are right, the others random. Times include reading the labels: arrays of
-names for one label a row, sparse indicators for several. Exits with an error above 20 s for any.
+names for one label per row, sparse indicators for several. Exits with an error above 20 s for any.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from taxolearn.datasets import SHAPES, random_taxonomy
-from taxolearn.regularizers import node_weights, shared_weights
+from taxolearn.scales import node_weights, shared_scales
 
 MAX_TREE_SECONDS = 0.1
 MAX_DAG_SECONDS = 60.0
@@ -55,7 +55,7 @@ def main() -> int:
     on_tree = {}
     for label, options in TREE_RULES.items():
         on_tree[label], _ = cpu_seconds(node_weights, tree, repeats=5, **options)
-    on_tree["shared weights (20)"], _ = cpu_seconds(shared_weights, tree, norms, repeats=5)
+    on_tree["shared weights (20)"], _ = cpu_seconds(shared_scales, tree, norms, repeats=5)
     for label, seconds in on_tree.items():
         print(f"  {label:26} {seconds:8.4f} s")
     print(dag)

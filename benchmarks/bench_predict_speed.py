@@ -37,18 +37,20 @@ from scipy import sparse
 
 from taxolearn.datasets import make_text_like
 from taxolearn.losses import SquaredHinge
-from taxolearn.models import DualWeights, pack_weights, read_model, unpack_weights, write_model
-from taxolearn.models.scoring import _best_columns
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.regularizers import path_sum
-from taxolearn.solvers.tree_sweeps import solve_tree_sweeps
+from taxolearn.solvers import Limits, solve_tree_sweeps
+from taxolearn.storage import pack_vectors, read_model, unpack_vectors, write_model
+from taxolearn.ties import path_sum
+from taxolearn.vectors import DualVectors
+from taxolearn.vectors.scoring import _best_columns
 
 K, BEAMS, SAMPLE = 5, (10, 20, 40), 50
 BAR = 20  # the beam that the bar is about
 MEGABYTES, RECALL = 400.0, 0.95
 
 
-def made_model() -> tuple[Any, DualWeights]:
+def made_model() -> tuple[Any, DualVectors]:
     """Rows, and weights whose duals are 1 at the rows of a class and -0.1 at 60 rows drawn for it."""
     data = make_text_like(
         60_000, 200_000, 10_500, 14_700, depth=6, mean_length=100.0, random_state=np.random.default_rng(0)
@@ -63,7 +65,7 @@ def made_model() -> tuple[Any, DualWeights]:
     scale = np.ones(data.taxonomy.n_nodes)
     scale[0] = 0.0
     paths = path_sum(data.taxonomy, data.taxonomy.leaf_ids, scale).paths
-    return data.X, DualWeights(data.X, dual, paths, scale, rng.normal(-1.0, 0.1, n_classes))
+    return data.X, DualVectors(data.X, dual, paths, scale, rng.normal(-1.0, 0.1, n_classes))
 
 
 def fitted_model() -> tuple[Any, Any, Any]:
@@ -74,10 +76,10 @@ def fitted_model() -> tuple[Any, Any, Any]:
     scale = np.ones(taxonomy.n_nodes)
     scale[0] = 0.0
     tie = path_sum(taxonomy, problem.class_nodes, scale)
-    solution = solve_tree_sweeps(problem, SquaredHinge(), tie, 1.0, bias_feature=1.0, tol=5e-2, n_jobs=1)
+    solution = solve_tree_sweeps(Objective(problem, SquaredHinge(), tie), Limits(5e-2))
     targets = problem.targets.T.tocsr()
     signed = sparse.csr_array(2.0 * solution.dual.multiply(targets) - solution.dual)
-    weights = DualWeights(problem.X, signed, tie.paths, scale, solution.weights.intercept).as_nodes()
+    weights = DualVectors(problem.X, signed, tie.paths, scale, solution.vectors.intercept).as_nodes()
     number = {name: place for place, name in enumerate(problem.classes)}
     return data.X[half:], np.array([number.get(name, -1) for name in data.y[half:]]), weights
 
@@ -127,7 +129,7 @@ class Memory:
 def run(folder: str, way: str, n_rows: int) -> dict[str, Any]:
     started = time.process_time()
     header, arrays = read_model(folder, verify=False)
-    weights = unpack_weights(header["weights"], arrays, full=False)
+    weights = unpack_vectors(header["weights"], arrays, full=False)
     opened = time.process_time() - started
     parts = (arrays["X/data"], arrays["X/indices"], arrays["X/indptr"])
     X = sparse.csr_array(parts, shape=(len(parts[2]) - 1, weights.n_features))[:n_rows]
@@ -166,11 +168,11 @@ def on_made_model(n_rows: int) -> dict[str, dict[str, Any]]:
     X, weights = made_model()
     results = {}
     with tempfile.TemporaryDirectory() as folder:
-        header, arrays = pack_weights(weights)
+        header, arrays = pack_vectors(weights)
         X = X[:n_rows]
         arrays |= {"X/data": X.data, "X/indices": X.indices, "X/indptr": X.indptr}
         write_model(folder, {"weights": header}, arrays)
-        stored = unpack_weights(header, arrays)
+        stored = unpack_vectors(header, arrays)
         print(f"{stored}, {arrays['weights/indices'].nbytes / 2**29:.2f} GB; {n_rows} rows")
         for way in WAYS:
             command = [sys.executable, __file__, "--run", folder, way, str(n_rows)]

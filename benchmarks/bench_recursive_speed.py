@@ -27,13 +27,16 @@ import numpy as np
 from _data import load, narrow
 from sklearn.svm import LinearSVC
 
-from taxolearn.certificates.path_sum import certify_path_sum
+from taxolearn.certificates import certify
 from taxolearn.datasets import make_text_like
+from taxolearn.engines import ThreadEngine
 from taxolearn.losses import SquaredHinge
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.regularizers import path_sum
-from taxolearn.solvers.solution import Progress
+from taxolearn.solvers import Limits
+from taxolearn.solvers.base import Progress
 from taxolearn.solvers.tree_sweeps import solve_tree_sweeps
+from taxolearn.ties import path_sum
 
 
 class Case(NamedTuple):
@@ -94,11 +97,9 @@ def peak_memory() -> float:
 def run(folder: str, name: str, bias_prior: float) -> dict[str, Any]:
     """Solve to each gap from a cold start; returns seconds, gaps and the growth of the peak memory."""
     X, y, taxonomy = rows_of(folder, name)
-    loss = SquaredHinge()
     small = np.arange(40)  # few classes: dense weights of many would be the peak of the memory
-    solve_tree_sweeps(
-        *_arguments(X[small], y[small], taxonomy, loss), tol=0.5, max_iter=2, n_jobs=2
-    )  # compile
+    few, few_tie = problem_of(X[small], y[small], taxonomy)
+    solve_tree_sweeps(Objective(few, SquaredHinge(), few_tie), Limits(0.5, max_iter=2))  # compile
     problem, tie = problem_of(X, y, taxonomy)
     loaded = peak_memory()
     times: dict[str, list[tuple[float, float]]] = {}
@@ -129,18 +130,12 @@ def solve_once(
         reached = f"gap {progress.gap:.4f}, cpu {seconds:.1f} s, peak {peak_memory():.0f} MB"
         print(f"  {name} pass {progress.done}: {reached}", file=sys.stderr, flush=True)
 
-    loss = SquaredHinge()
-    solution = solve_tree_sweeps(
-        problem, loss, tie, 1.0, bias_prior=bias_prior, tol=gap, n_jobs=2, on_pass=tell
-    )
-    solved = time.process_time() - started
-    certificate = certify_path_sum(problem, solution, loss, tie, 1.0, 1.0, bias_prior)
+    objective = Objective(problem, SquaredHinge(), tie, bias_prior=bias_prior)
+    with ThreadEngine(2) as engine:
+        solution = solve_tree_sweeps(objective, Limits(gap, engine=engine), None, tell)
+        solved = time.process_time() - started
+        certificate = certify(objective, solution)
     return (solved, time.process_time() - started - solved), certificate.gap
-
-
-def _arguments(X: Any, y: Any, taxonomy: Any, loss: SquaredHinge) -> tuple[Any, ...]:
-    problem, tie = problem_of(X, y, taxonomy)
-    return problem, loss, tie, 1.0
 
 
 def main() -> int:

@@ -25,21 +25,22 @@ import sys
 import threading
 import time
 import warnings
-from typing import Any
 
 import numpy as np
 from sklearn.svm import LinearSVC
 
 from taxolearn import HierarchicalSVM
-from taxolearn.certificates import Certificate, certify_structured
+from taxolearn.certificates import Certificate, certify
 from taxolearn.datasets import make_text_like
 from taxolearn.engines import ThreadEngine
 from taxolearn.losses import structured_hinge
+from taxolearn.objective import Objective
 from taxolearn.problem import Problem, make_problem
-from taxolearn.regularizers import PathSum, flat, node_weights, path_sum
-from taxolearn.solvers import solve_structured
+from taxolearn.scales import node_weights
+from taxolearn.solvers import Limits, solve_structured
 from taxolearn.solvers import structured as solver
 from taxolearn.solvers.structured import StructuredRun
+from taxolearn.ties import flat, path_sum
 
 GAP, ROUGH_GAP = 1e-3, 1e-2
 LIBLINEAR_LIMIT, FRANK_WOLFE_LIMIT, MEMORY_LIMIT = 0.5, 3.0, 1.3
@@ -54,7 +55,7 @@ def make_rows(share: float) -> Problem:
     return make_problem(data.X, data.y, data.taxonomy)
 
 
-def tied(problem: Problem, kind: str) -> tuple[PathSum, Any]:
+def make_objective(problem: Problem, kind: str) -> Objective:
     taxonomy = problem.taxonomy
     if kind == "flat":
         tie = flat(problem.n_classes)
@@ -63,15 +64,16 @@ def tied(problem: Problem, kind: str) -> tuple[PathSum, Any]:
         if kind == "NHSVM":
             scale = node_weights(taxonomy, "maxmin", class_nodes=problem.class_nodes)
         tie = path_sum(taxonomy, problem.class_nodes, scale)
-    return tie, structured_hinge(problem, tie, KINDS[kind])
+    return Objective(problem, structured_hinge(problem, tie, KINDS[kind]), tie)
 
 
 def fit(problem: Problem, kind: str, tol: float = GAP, n_jobs: int = 1) -> tuple[float, float, Certificate]:
     """CPU and wall seconds of a fit with its certificate, and the certificate."""
-    tie, loss = tied(problem, kind)
+    objective = make_objective(problem, kind)
     cpu, wall = time.process_time(), time.perf_counter()
-    solution = solve_structured(problem, loss, tie, 1.0, tol=tol, n_jobs=n_jobs)
-    certificate = certify_structured(problem, solution, loss, tie, 1.0, 1.0)
+    with ThreadEngine(n_jobs) as engine:
+        solution = solve_structured(objective, Limits(tol=tol, engine=engine))
+        certificate = certify(objective, solution)
     spent = time.process_time() - cpu, time.perf_counter() - wall
     if not certificate.holds(tol):
         sys.exit(f"{kind}: the certified gap {certificate.gap:.2e} is above {tol:g}")
@@ -117,10 +119,11 @@ def frank_wolfe(problem: Problem, enough: float, passes: int = FRANK_WOLFE_PASSE
     """CPU seconds of the steps until the gap is 1e-2 or `enough` have been spent, and whether it got there."""
     from _frank_wolfe import FrankWolfe
 
-    tie, loss = tied(problem, "flat")
-    run = StructuredRun(problem, loss, tie, 1.0, 1.0, ROUGH_GAP, ThreadEngine(1), 0)
+    limits = Limits(tol=ROUGH_GAP)
+    with limits.run() as engine_run:
+        run = StructuredRun(make_objective(problem, "flat"), limits, engine_run)
     rival, spent = FrankWolfe(run, passes), 0.0
-    space = np.empty_like(run.nodes)
+    space = np.empty_like(run.arrays.nodes)
     for number in range(1, passes + 1):
         cpu = time.process_time()
         rival.one_pass()

@@ -10,64 +10,31 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from taxolearn.registry import METHODS as _METHODS
+
 if TYPE_CHECKING:
-    from taxolearn.methods.graph_recursive_logistic import GraphRecursiveLogistic
-    from taxolearn.methods.graph_recursive_svm import GraphRecursiveSVM
-    from taxolearn.methods.hierarchical_svm import HierarchicalSVM
-    from taxolearn.methods.multiclass_svm import MulticlassSVM
-    from taxolearn.methods.normalized_svm import NormalizedHierarchicalSVM
-    from taxolearn.methods.one_vs_rest_logistic import OneVsRestLogistic
-    from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
-    from taxolearn.methods.persistence import load
-    from taxolearn.methods.recursive_logistic import RecursiveLogistic
-    from taxolearn.methods.recursive_svm import RecursiveSVM
-    from taxolearn.methods.selection import select
-    from taxolearn.methods.shared_svm import SharedSVM
-    from taxolearn.methods.text_classifier import TextClassifier
-    from taxolearn.regularizers import node_weights
-    from taxolearn.structure import ClassGraph, Taxonomy
+    from taxolearn.registry import *  # noqa: F403
+    from taxolearn.scales import node_weights as node_weights
+    from taxolearn.selection import select as select
+    from taxolearn.storage.loading import load as load
+    from taxolearn.structure import ClassGraph as ClassGraph
+    from taxolearn.structure import Taxonomy as Taxonomy
+    from taxolearn.text.text_classifier import TextClassifier as TextClassifier
 
 __version__ = "0.1.0"
 
 # Where each public name lives. Loaded on first use, so that `import taxolearn` stays light.
-_HOMES = {
+_HOMES = {method.class_name: f"taxolearn.methods.{method.module}" for method in _METHODS} | {
     "ClassGraph": "taxolearn.structure",
-    "GraphRecursiveLogistic": "taxolearn.methods.graph_recursive_logistic",
-    "GraphRecursiveSVM": "taxolearn.methods.graph_recursive_svm",
-    "HierarchicalSVM": "taxolearn.methods.hierarchical_svm",
-    "MulticlassSVM": "taxolearn.methods.multiclass_svm",
-    "NormalizedHierarchicalSVM": "taxolearn.methods.normalized_svm",
-    "OneVsRestLogistic": "taxolearn.methods.one_vs_rest_logistic",
-    "OneVsRestSVM": "taxolearn.methods.one_vs_rest_svm",
-    "RecursiveLogistic": "taxolearn.methods.recursive_logistic",
-    "RecursiveSVM": "taxolearn.methods.recursive_svm",
-    "SharedSVM": "taxolearn.methods.shared_svm",
     "Taxonomy": "taxolearn.structure",
-    "TextClassifier": "taxolearn.methods.text_classifier",
-    "load": "taxolearn.methods.persistence",
-    "node_weights": "taxolearn.regularizers",
-    "select": "taxolearn.methods.selection",
+    "TextClassifier": "taxolearn.text.text_classifier",
+    "load": "taxolearn.storage.loading",
+    "node_weights": "taxolearn.scales",
+    "select": "taxolearn.selection",
 }
-_SUBMODULES = ("certificates", "datasets", "errors", "losses", "metrics", "norms")
+_SUBMODULES = ("certificates", "datasets", "errors", "losses", "metrics", "norms", "solvers", "testing")
 
-__all__ = [
-    "ClassGraph",
-    "GraphRecursiveLogistic",
-    "GraphRecursiveSVM",
-    "HierarchicalSVM",
-    "MulticlassSVM",
-    "NormalizedHierarchicalSVM",
-    "OneVsRestLogistic",
-    "OneVsRestSVM",
-    "RecursiveLogistic",
-    "RecursiveSVM",
-    "SharedSVM",
-    "Taxonomy",
-    "TextClassifier",
-    "load",
-    "node_weights",
-    "select",
-]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

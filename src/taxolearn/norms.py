@@ -87,7 +87,7 @@ def structured_shared_norm(
         taxonomy.leaf_ids if class_nodes is None else class_nodes, include_root=root == "free"
     )
     if paths.shape[0] != len(matrix):
-        raise DataError(f"U has {len(matrix)} rows for {paths.shape[0]} classes; give one row a class")
+        raise DataError(f"U has {len(matrix)} rows for {paths.shape[0]} classes; give one row per class")
     if not np.diff(paths.indptr).all():
         raise DataError("a class is the root, which has no vector; use root='free'")
     used = sp.csr_array(sp.csc_array(paths)[:, np.unique(paths.indices)])

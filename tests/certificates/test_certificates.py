@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.one_vs_rest_twin import LOSSES, dual_of, primal_of, signs_and_costs, with_constant
-from taxolearn.certificates import Certificate, certify_one_vs_rest
-from taxolearn.certificates import one_vs_rest as certificates
+from taxolearn.certificates import Certificate, certify, margin
 from taxolearn.losses import MARGIN_LOSSES
-from taxolearn.models import LinearWeights
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Solution, Status, solve_one_vs_rest
+from taxolearn.solvers import Limits, Solution, Status, solve_one_vs_rest
+from taxolearn.ties import flat
+from taxolearn.vectors import ClassVectors
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
 N, WIDTH = 25, 6
@@ -58,13 +59,16 @@ class Made:
     def solution(self, coef=None, dual=None, status=Status.CONVERGED):
         coef = np.ascontiguousarray(self.V[:, :-1]) if coef is None else coef
         dual = self.dual if dual is None else dual
-        weights = LinearWeights(coef, self.V[:, -1] * self.bias_feature)
+        weights = ClassVectors(coef, self.V[:, -1] * self.bias_feature)
         return Solution(weights, sp.csr_array(dual), status, 1)
 
+    def objective(self, bias_feature=None):
+        tie = flat(self.problem.n_classes)
+        bias_feature = self.bias_feature if bias_feature is None else bias_feature
+        return Objective(self.problem, MARGIN_LOSSES[self.name], tie, self.C, bias_feature)
+
     def certify(self, **changes):
-        return certify_one_vs_rest(
-            self.problem, self.solution(**changes), MARGIN_LOSSES[self.name], self.C, self.bias_feature
-        )
+        return certify(self.objective(), self.solution(**changes))
 
     def expected(self):
         classes = range(len(self.V))
@@ -133,22 +137,21 @@ def test_an_infeasible_dual_proves_nothing(name, fault):
 @every_loss
 def test_wrong_weights_and_wrong_duals_widen_the_gap(name):
     made = Made(name)
-    loss = MARGIN_LOSSES[name]
-    solution = solve_one_vs_rest(made.problem, loss, made.C, tol=1e-8, max_iter=20_000)
-    good = certify_one_vs_rest(made.problem, solution, loss, made.C, 1.0)
+    solution = solve_one_vs_rest(made.objective(), Limits(tol=1e-8, max_iter=20_000))
+    good = certify(made.objective(), solution)
     assert good.holds(1.01e-8)
 
     def gap_of(coef=None, intercept=None, dual=None):
-        weights = LinearWeights(
-            solution.weights.coef if coef is None else coef,
-            solution.weights.intercept if intercept is None else intercept,
+        weights = ClassVectors(
+            solution.vectors.coef if coef is None else coef,
+            solution.vectors.intercept if intercept is None else intercept,
         )
         changed = Solution(weights, solution.dual if dual is None else dual, Status.CONVERGED, 1)
-        return certify_one_vs_rest(made.problem, changed, loss, made.C, 1.0).gap
+        return certify(made.objective(), changed).gap
 
-    assert gap_of(coef=1.1 * solution.weights.coef) > 1e-5
-    assert gap_of(coef=solution.weights.coef[[1, 0, 2]].copy()) > 1e-3
-    assert gap_of(intercept=solution.weights.intercept + 0.1) > 1e-5
+    assert gap_of(coef=1.1 * solution.vectors.coef) > 1e-5
+    assert gap_of(coef=solution.vectors.coef[[1, 0, 2]].copy()) > 1e-3
+    assert gap_of(intercept=solution.vectors.intercept + 0.1) > 1e-5
     assert gap_of(dual=sp.csr_array(0.9 * solution.dual)) > 1e-5
     assert gap_of(dual=sp.csr_array((3, N))) == 1.0  # no dual at all: the bound is zero
 
@@ -170,7 +173,7 @@ def test_sparse_weights_give_the_same_certificate(name, form):
 def test_classes_in_several_blocks_give_the_same_certificate(monkeypatch):
     made = Made("hinge", labels="sets")
     whole = made.certify()
-    monkeypatch.setattr(certificates, "_BLOCK_BYTES", 8 * N)  # one class at a time
+    monkeypatch.setattr(margin, "_BLOCK_BYTES", 8 * N)  # one class at a time
     parts = made.certify()
     np.testing.assert_allclose(parts.class_primal, whole.class_primal, rtol=1e-14)
     np.testing.assert_allclose(parts.class_dual, whole.class_dual, rtol=1e-14)
@@ -183,9 +186,9 @@ def test_double_precision_whatever_x_is():
     y = ["a"] + ["b"] * 2999
     problem = make_problem(X, y)
     dual = np.full((2, 3000), 1e-4)
-    weights = LinearWeights(np.array([[0.5], [-0.5]]), np.zeros(2))
+    weights = ClassVectors(np.array([[0.5], [-0.5]]), np.zeros(2))
     solution = Solution(weights, sp.csr_array(dual), Status.CONVERGED, 1)
-    certificate = certify_one_vs_rest(problem, solution, MARGIN_LOSSES["hinge"], 1.0, 0.0)
+    certificate = certify(Objective(problem, MARGIN_LOSSES["hinge"], flat(2), bias_feature=0.0), solution)
     Z = with_constant(X, 0.0)
     sign, cost = signs_and_costs(y, ["a", "b"], 1.0)
     v = np.array([0.5, 0.0])
@@ -210,15 +213,18 @@ def test_no_solver_code_takes_part():
     # numba is what kernels are made of: a certificate is found without it
     script = (
         "import sys, numpy as np, scipy.sparse as sp\n"
-        "from taxolearn.certificates import certify_one_vs_rest\n"
+        "from taxolearn.certificates import certify\n"
         "from taxolearn.losses import Hinge\n"
-        "from taxolearn.models import LinearWeights\n"
+        "from taxolearn.vectors import ClassVectors\n"
+        "from taxolearn.objective import Objective\n"
         "from taxolearn.problem import make_problem\n"
+        "from taxolearn.ties import flat\n"
         "from taxolearn.solvers import Solution, Status\n"
         "problem = make_problem([[-1.0], [1.0]], ['a', 'b'])\n"
-        "weights = LinearWeights(np.array([[-1.0], [1.0]]), np.zeros(2))\n"
+        "weights = ClassVectors(np.array([[-1.0], [1.0]]), np.zeros(2))\n"
         "dual = sp.csr_array(np.full((2, 2), 0.5))\n"
-        "found = certify_one_vs_rest(problem, Solution(weights, dual, Status.CONVERGED, 1), Hinge(), 10.0, 0.0)\n"
+        "objective = Objective(problem, Hinge(), flat(2), C=10.0, bias_feature=0.0)\n"
+        "found = certify(objective, Solution(weights, dual, Status.CONVERGED, 1))\n"
         "assert 'numba' not in sys.modules and not any(m.startswith('taxolearn.kernels') for m in sys.modules)\n"
         "print(found.primal, found.dual)\n"
     )

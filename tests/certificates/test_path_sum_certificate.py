@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,12 +12,14 @@ from hypothesis import strategies as st
 
 from reference.one_vs_rest_twin import LOSSES, conjugate_at, loss_at
 from taxolearn import Taxonomy
-from taxolearn.certificates.path_sum import certify_path_sum
+from taxolearn.certificates import certify
+from taxolearn.engines import ThreadEngine
 from taxolearn.losses import MARGIN_LOSSES
-from taxolearn.models import LinearWeights, NodeWeights
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.regularizers import flat, path_sum
-from taxolearn.solvers import Solution, Status, solve_one_vs_rest
+from taxolearn.solvers import Limits, Solution, Status, solve_one_vs_rest
+from taxolearn.ties import flat, path_sum
+from taxolearn.vectors import ClassVectors, NodeVectors
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
 N, WIDTH = 20, 5
@@ -63,12 +67,11 @@ class Made:
 
     def certify(self, weights=None, dual=None):
         if weights is None:
-            weights = NodeWeights(np.ascontiguousarray(self.U.T), self.tie.paths, self.b * self.bias_feature)
+            weights = NodeVectors(np.ascontiguousarray(self.U.T), self.tie.paths, self.b * self.bias_feature)
         solution = Solution(weights, sp.csr_array(self.dual if dual is None else dual), Status.CONVERGED, 1)
         loss = MARGIN_LOSSES[self.name]
-        return certify_path_sum(
-            self.problem, solution, loss, self.tie, self.C, self.bias_feature, self.bias_prior
-        )
+        objective = Objective(self.problem, loss, self.tie, self.C, self.bias_feature, self.bias_prior)
+        return certify(objective, solution)
 
     def losses(self):
         margins = self.sign * (self.X.astype(float) @ self.W.T + self.bias_feature * self.b)
@@ -114,7 +117,7 @@ def test_both_objectives_are_the_definitions(name, case, form, bias):
     assert certificate.primal == pytest.approx(made.primal(), rel=1e-12)
     assert certificate.dual == pytest.approx(made.dual_value(), rel=1e-11, abs=1e-11)
     nodes = sp.csr_array(made.U)
-    stored = NodeWeights(nodes, made.tie.paths, made.b * made.bias_feature)
+    stored = NodeVectors(nodes, made.tie.paths, made.b * made.bias_feature)
     assert made.certify(stored).primal == pytest.approx(made.primal(), rel=1e-12)
 
 
@@ -125,8 +128,8 @@ def test_the_penalty_of_class_weights_is_the_least_of_all_node_vectors(name, cas
         made = Made(name, *CASES[case], seed=seed)
         coef = made.W
         for form in (np.ascontiguousarray, sp.csr_array):
-            certificate = made.certify(LinearWeights(form(coef), made.b * made.bias_feature))
-            covariance = made.tie.class_covariance()
+            certificate = made.certify(ClassVectors(form(coef), made.b * made.bias_feature))
+            covariance = made.tie.covariance
             least = 0.5 * np.trace(coef.T @ np.linalg.pinv(covariance) @ coef)
             live = made.tie.scale > 0
             rest = made.primal() - 0.5 * ((made.U[live] ** 2).sum(axis=1) / made.tie.scale[live]).sum()
@@ -171,53 +174,57 @@ def test_weights_that_no_node_vectors_add_up_to_prove_nothing():
     problem = make_problem(np.eye(3), ["all", "a", "b"], tree)
     tie = path_sum(tree, problem.class_nodes, np.array([0.0, 1.0, 1.0]))
     for weights in (
-        LinearWeights(np.eye(3), np.zeros(3)),
-        NodeWeights(np.eye(3), tie.paths, np.zeros(3)),
+        ClassVectors(np.eye(3), np.zeros(3)),
+        NodeVectors(np.eye(3), tie.paths, np.zeros(3)),
     ):
         solution = Solution(weights, sp.csr_array((3, 3)), Status.CONVERGED, 0)
-        certificate = certify_path_sum(problem, solution, MARGIN_LOSSES["hinge"], tie, 1.0, 1.0)
+        certificate = certify(Objective(problem, MARGIN_LOSSES["hinge"], tie), solution)
         assert certificate.primal == np.inf
 
 
 def test_classes_without_rows_have_no_losses_and_no_duals():
     problem = make_problem(np.eye(2), ["a1", "c"], TREE, empty_classes="keep")
     tie = path_sum(TREE, problem.class_nodes, np.ones(TREE.n_nodes))
-    weights = LinearWeights(np.zeros((problem.n_classes, 2)), np.zeros(problem.n_classes))
+    weights = ClassVectors(np.zeros((problem.n_classes, 2)), np.zeros(problem.n_classes))
     empty = Solution(weights, sp.csr_array((problem.n_classes, 2)), Status.CONVERGED, 0)
-    loss = MARGIN_LOSSES["hinge"]
-    assert certify_path_sum(problem, empty, loss, tie, 1.0, 1.0).primal == 4.0
+    objective = Objective(problem, MARGIN_LOSSES["hinge"], tie)
+    assert certify(objective, empty).primal == 4.0
     dual = np.zeros((problem.n_classes, 2))
     dual[problem.classes.index("a2"), 0] = 0.5
     wrong = Solution(weights, sp.csr_array(dual), Status.CONVERGED, 0)
-    assert certify_path_sum(problem, wrong, loss, tie, 1.0, 1.0).dual == -np.inf
+    assert certify(objective, wrong).dual == -np.inf
 
 
 @every_loss
-def test_with_a_flat_tie_it_is_the_certificate_of_one_vs_rest(name):
-    from taxolearn.certificates import certify_one_vs_rest
-
+def test_vectors_of_nodes_and_of_classes_give_the_same_parts_with_a_flat_tie(name):
     rng = np.random.default_rng(3)
     problem = make_problem(rng.normal(size=(30, 4)), rng.choice(list("abc"), 30))
-    loss = MARGIN_LOSSES[name]
-    solution = solve_one_vs_rest(problem, loss, 1.0, tol=1e-3)
-    ours = certify_path_sum(problem, solution, loss, flat(3), 1.0, 1.0)
-    theirs = certify_one_vs_rest(problem, solution, loss, 1.0, 1.0)
-    assert ours.primal == pytest.approx(theirs.primal, rel=1e-12)
-    assert ours.dual == pytest.approx(theirs.dual, rel=1e-10)
+    objective = Objective(problem, MARGIN_LOSSES[name], flat(3))
+    solution = solve_one_vs_rest(objective, Limits(tol=1e-3))
+    vectors = solution.vectors
+    by_node = NodeVectors(np.ascontiguousarray(vectors.coef.T), flat(3).paths, vectors.intercept)
+    ours, theirs = certify(objective, replace(solution, vectors=by_node)), certify(objective, solution)
+    np.testing.assert_allclose(ours.class_primal, theirs.class_primal, rtol=1e-12)
+    np.testing.assert_allclose(ours.class_dual, theirs.class_dual, rtol=1e-10)
+    assert len(ours.class_primal) == 3
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_rows_in_parts_by_the_kernel_and_on_threads_change_nothing(form, monkeypatch):
-    from taxolearn.certificates import path_sum as module
+    from taxolearn.certificates import margin, scores, sums
 
     rng = np.random.default_rng(3)
     problem = make_problem(form(rng.normal(size=(30, 4))), rng.choice(list("abc"), 30))
-    loss = MARGIN_LOSSES["squared_hinge"]
-    solution = solve_one_vs_rest(problem, loss, 1.0, tol=1e-3)
-    whole = certify_path_sum(problem, solution, loss, flat(3), 1.0, 1.0)
-    monkeypatch.setattr(module, "_ROWS", 7)
-    monkeypatch.setattr(module, "_MANY", 0)
-    one, three = (certify_path_sum(problem, solution, loss, flat(3), 1.0, 1.0, n_threads=n) for n in (1, 3))
+    objective = Objective(problem, MARGIN_LOSSES["squared_hinge"], flat(3))
+    solution = solve_one_vs_rest(objective, Limits(tol=1e-3))
+    whole = certify(objective, solution)
+    monkeypatch.setattr(margin, "_ROWS", 7)
+    for module in (margin, sums):
+        monkeypatch.setattr(module, "_LIGHT", 0)
+    for module in (scores, sums):
+        monkeypatch.setattr(module, "_MANY", 0)
+    with ThreadEngine(1) as one_thread, ThreadEngine(3) as three_threads:
+        one, three = (certify(objective, solution, engine) for engine in (one_thread, three_threads))
     assert (one.primal, one.dual) == (three.primal, three.dual)
     assert one.primal == pytest.approx(whole.primal, rel=1e-14)
     assert one.dual == pytest.approx(whole.dual, rel=1e-13)

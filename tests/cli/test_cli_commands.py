@@ -5,8 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from cli_data import FIT_OPTIONS, pet_rows, write_csv, write_json, write_levels, write_svm
 
@@ -40,8 +43,6 @@ def test_methods_lists_every_estimator_with_its_paper(capsys: pytest.CaptureFixt
         for name, kind in kinds.items()
         if inspect.isclass(kind) and hasattr(kind, "fit") and name != "TextClassifier"
     }
-    # the commands read no graph of classes
-    estimators = {name for name in estimators if "graph" not in kinds[name]().get_params()}
     assert {method["class_name"] for method in listed} == estimators
     assert all(method["paper"] and method["title"] for method in listed)
 
@@ -49,7 +50,8 @@ def test_methods_lists_every_estimator_with_its_paper(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_losses_of_the_list_are_those_of_the_class(method) -> None:  # type: ignore[no-untyped-def]
     kind = getattr(taxolearn, method.class_name)
-    assert method.losses == getattr(kind, "_losses", ())
+    declared = {one.name: one.metadata["choices"] for one in fields(kind)}
+    assert method.losses == declared.get("loss", ())
     assert method.losses[:1] == ((kind().loss,) if hasattr(kind(), "loss") else ())
 
 
@@ -271,3 +273,52 @@ def test_convert_between_formats_of_texts(tmp_path: Path) -> None:
     read = taxolearn.datasets.read_level_table
     assert read(back).texts == read(levels).texts
     assert read(back).y == read(levels).y
+
+
+@pytest.mark.parametrize("method", ["graph", "graph-logistic"])
+def test_a_graph_of_classes_ties_neighbours(
+    method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    y = ["1", "2", "3"] * 10
+    X = rng.normal(size=(30, 4)) + np.eye(4)[[int(name) for name in y]]
+    rows, graph = tmp_path / "rows.svm", tmp_path / "graph.tsv"
+    lines = (" ".join(f"{j + 1}:{v:.6f}" for j, v in enumerate(row)) for row in X)
+    rows.write_text("".join(f"{name} {line}\n" for name, line in zip(y, lines, strict=True)))
+    graph.write_text("1\t2\t50\n3\n")
+    common = ["fit", str(rows), "--format", "libsvm", "-m", method, "--tol", "1e-3"]
+    assert run([*common, "-o", str(tmp_path / "tied"), "--graph", str(graph)]) == 0
+    assert run([*common, "-o", str(tmp_path / "loose")]) == 0
+    tied, loose = (taxolearn.load(tmp_path / name) for name in ("tied", "loose"))
+    assert tied.graph.edges == (("1", "2", 50.0),)
+
+    def apart(model: Any) -> float:
+        return float(np.linalg.norm(model.coef_[0] - model.coef_[1]))
+
+    assert apart(tied) < 0.7 * apart(loose)
+    capsys.readouterr()
+    assert (
+        run(["fit", str(rows), "--format", "libsvm", "-o", str(tmp_path / "m"), "--graph", str(graph)]) == 2
+    )
+    assert "svm takes no graph of classes" in capsys.readouterr().err
+    graph.write_text("1\t2\t3\t4\n")
+    assert run([*common, "-o", str(tmp_path / "m"), "--graph", str(graph)]) == 2
+    assert "graph.tsv:1: expected one or two names" in capsys.readouterr().err
+
+
+def test_probabilities_are_those_of_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    y = np.array(["1", "2", "3"] * 20)
+    X = rng.normal(size=(60, 3)) + 2.0 * np.eye(3)[[int(name) - 1 for name in y]]
+    model = taxolearn.OneVsRestSVM(probability=True, random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    lines = (" ".join(f"{j + 1}:{float(v)!r}" for j, v in enumerate(row)) for row in X[:7])
+    (tmp_path / "rows.svm").write_text("".join(f"0 {line}\n" for line in lines))
+    capsys.readouterr()
+    arguments = ["--format", "libsvm", "--to", "jsonl", "--top-k", "3"]
+    assert run(["predict", str(tmp_path / "model"), str(tmp_path / "rows.svm"), *arguments]) == 0
+    answers = [json.loads(line)["answers"] for line in capsys.readouterr().out.splitlines()]
+    expected = model.predict_proba(X[:7])
+    for row, found in zip(expected, answers, strict=True):
+        by_name = dict(zip(model.classes_.tolist(), row.tolist(), strict=True))
+        assert {one["label"]: one["probability"] for one in found} == pytest.approx(by_name, rel=1e-5)

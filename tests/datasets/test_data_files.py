@@ -193,7 +193,7 @@ def test_level_table_names_repeated_under_two_parents(tmp_path):
     ("dataset", "message"),
     [
         (Dataset(np.eye(1), ["a"]), "needs a taxonomy that is a tree"),
-        (Dataset(np.eye(1), [["cat", "dog"]], TREE), "row 0: a level table holds one label a row, found 2"),
+        (Dataset(np.eye(1), [["cat", "dog"]], TREE), "row 0: a level table holds one label per row, found 2"),
         (
             Dataset(np.eye(1), ["<root>"], Taxonomy.from_edges([("a", "b"), ("c", "d")])),
             "the artificial root",

@@ -4,8 +4,14 @@ An excerpt is a code block right below a line such as
 
     <!-- include: src/taxolearn/losses/hinge.py Hinge.kernel_step -->
 
-(the file alone, or one name in it: a function, a class, a method or an assignment). After a change in the source
-`python tests/docs/doc_pages.py` writes the excerpts anew.
+(the file alone, or one name in it: a function, a class, a method or an assignment). A table that is made of the
+sources stands between two lines,
+
+    <!-- table: methods -->
+    <!-- end of table -->
+
+and its name is one of `TABLES`. After a change in the sources `python tests/docs/doc_pages.py` writes excerpts and
+tables anew.
 """
 
 from __future__ import annotations
@@ -13,8 +19,11 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+
+from taxolearn.registry import METHODS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -24,6 +33,8 @@ _BLOCK = re.compile(
     re.M | re.S,
 )
 _MARKER = re.compile(r"^<!-- include:", re.M)
+_TABLE = re.compile(r"^<!-- table: (?P<name>\S+) -->\n(?P<rows>.*?)^<!-- end of table -->$", re.M | re.S)
+_TABLE_MARKER = re.compile(r"^<!-- (?:table:|end of table)", re.M)
 _LINK = re.compile(r"!?\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(?P<title>.+?) *$", re.M)
 
@@ -92,14 +103,56 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
 
 
+class Table(NamedTuple):
+    """A table between its two markers: where it starts, its name and its lines."""
+
+    line: int
+    name: str
+    rows: str
+
+
+def tables(page: Path) -> list[Table]:
+    """The tables of a page that are made of the sources."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Table(text.count("\n", 0, m.start("rows")) + 1, m["name"], m["rows"]) for m in _TABLE.finditer(text)
+    ]
+
+
+def n_table_markers(page: Path) -> int:
+    """How many lines begin or end a table: two per table if all is well."""
+    return len(_TABLE_MARKER.findall(page.read_text(encoding="utf-8")))
+
+
+def _methods_table() -> str:
+    """A line per method of the registry."""
+    lines = [
+        "| class | `--method` | what it is | losses | several labels | paper |",
+        "|---|---|---|---|---|---|",
+    ]
+    for method in METHODS:
+        losses = ", ".join(f"`{loss}`" for loss in method.losses) or "structured hinge"
+        several = "yes" if method.several else "no"
+        cells = (f"`{method.class_name}`", f"`{method.name}`", method.title, losses, several, method.paper)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+TABLES: dict[str, Callable[[], str]] = {"methods": _methods_table}
+
+
 def _renew(page: Path) -> None:
+    def fresh_table(m: re.Match[str]) -> str:
+        return f"<!-- table: {m['name']} -->\n{TABLES[m['name']]()}<!-- end of table -->"
+
     def fresh(m: re.Match[str]) -> str:
         if m["file"] is None:
             return m[0]
         opening = m[0][: m.start("code") - m.start()]
         return f"{opening}{excerpt(m['file'], m['name'])}```"
 
-    page.write_text(_BLOCK.sub(fresh, page.read_text(encoding="utf-8")), encoding="utf-8")
+    text = _BLOCK.sub(fresh, page.read_text(encoding="utf-8"))
+    page.write_text(_TABLE.sub(fresh_table, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

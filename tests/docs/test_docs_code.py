@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from doc_pages import PAGES, ROOT, anchors, blocks, excerpt, links, n_markers
+from doc_pages import PAGES, ROOT, TABLES, anchors, blocks, excerpt, links, n_markers, n_table_markers, tables
+
+from taxolearn.registry import METHODS
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
@@ -44,6 +46,32 @@ def test_excerpts_are_the_source(page):
     for block in found:
         expected = excerpt(block.file, block.name)
         assert block.code == expected, f"{page.name}, line {block.line}: run python tests/docs/doc_pages.py"
+
+
+@every_page
+def test_tables_are_made_of_the_sources(page):
+    found = tables(page)
+    assert 2 * len(found) == n_table_markers(page), "a table has no end, or an end no table"
+    for table in found:
+        expected = TABLES[table.name]()
+        assert table.rows == expected, f"{page.name}, line {table.line}: run python tests/docs/doc_pages.py"
+
+
+def test_the_table_of_methods_has_a_line_per_method():
+    (table,) = [table for page in PAGES for table in tables(page) if table.name == "methods"]
+    lines = table.rows.splitlines()[2:]
+    assert [line.split("|")[1].strip(" `") for line in lines] == [method.class_name for method in METHODS]
+    assert {line.count("|") for line in lines} == {7}
+
+
+@every_page
+def test_prose_is_one_sentence_per_line(page):
+    """As far as a test can tell: no line of prose is longer than two sentences would be."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    long = [line for line in text.splitlines() if len(line) > 160 and not line.startswith(("|", "    "))]
+    assert not long, (
+        f"{page.name}: {long[0][:80]}... has {len(long[0])} characters; give each sentence a line"
+    )
 
 
 @every_page
@@ -111,6 +139,13 @@ def test_excerpts_are_found_by_name(name, first, last):
 def test_an_unknown_name_is_an_error():
     with pytest.raises(LookupError, match=r"no Hinge\.nothing"):
         excerpt("src/taxolearn/losses/hinge.py", "Hinge.nothing")
+
+
+def test_tables_are_read_as_meant(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text("# A\n<!-- table: methods -->\n| x |\n<!-- end of table -->\n<!-- table: other -->\n")
+    assert tables(page) == [(3, "methods", "| x |\n")]
+    assert n_table_markers(page) == 3
 
 
 def test_pages_are_read_as_meant(tmp_path: Path):

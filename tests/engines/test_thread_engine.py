@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from taxolearn.engines import Outcome, ThreadEngine, interrupts, worker_count
+from taxolearn.engines import Clock, Outcome, ThreadEngine, interrupts, running, worker_count
 from taxolearn.errors import DataError
 
 PATIENCE = 60.0  # seconds: only a broken engine waits this long
@@ -25,14 +25,30 @@ def real_ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, old)
 
 
-def until_stopped(engine: ThreadEngine) -> bool:
+def until_stopped(clock: Clock) -> bool:
     """What a long kernel does: work until the flag is set."""
     end = time.monotonic() + PATIENCE
-    while engine.stop[0] == 0:
+    while clock.stop[0] == 0:
         if time.monotonic() > end:
             return False
         time.sleep(0.005)
     return True
+
+
+def echo(shared, task, clock):
+    return task
+
+
+def test_a_bare_engine_answers_to_the_clock_it_is_given():
+    seen = []
+    with ThreadEngine(2) as engine:
+        assert (
+            engine.map(echo, None, [1, 2, 3], Clock(), lambda *pair: seen.append(pair)) is Outcome.COMPLETED
+        )
+        stopped = Clock()
+        stopped.stop[0] = 1
+        assert engine.map(echo, None, [4, 5, 6, 7], stopped, lambda *_: None) is Outcome.INTERRUPTED
+    assert sorted(seen) == [(1, 1), (2, 2), (3, 3)]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
@@ -41,138 +57,170 @@ def test_every_task_gives_one_result(n_jobs):
     main = threading.get_ident()
     workers = set()
 
-    def work(x):
+    def work(shared, x, clock):
         workers.add(threading.get_ident())
-        return x * x
+        return shared * x * x
 
     def keep(task, result):
         assert threading.get_ident() == main  # callbacks need no locks
         results[task] = result
 
-    outcome = ThreadEngine(n_jobs).run(work, list(range(20)), keep)
-    assert outcome is Outcome.COMPLETED
-    assert results == {x: x * x for x in range(20)}
+    with ThreadEngine(n_jobs) as engine, running(engine) as run:
+        found = run.map(work, 10, list(range(20)), keep)
+    assert run.outcome is Outcome.COMPLETED
+    assert found == [10 * x * x for x in range(20)]  # in the order of the tasks
+    assert results == {x: 10 * x * x for x in range(20)}
     assert main not in workers
     assert len(workers) <= n_jobs
 
 
+def test_one_pool_serves_all_maps_of_an_engine():
+    threads = set()
+    with ThreadEngine(2) as engine:
+        for _ in range(20):
+            with running(engine) as run:
+                run.map(lambda shared, task, clock: threads.add(threading.current_thread()), None, [1, 2])
+        assert len(threads) <= 2
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_light_tasks_run_in_the_calling_thread():
+    with running() as run:
+        assert run.map(lambda *_: threading.get_ident(), None, [1], light=True) == [threading.get_ident()]
+    with running(max_seconds=1e-9) as run:
+        seen = []
+        assert run.map(echo, None, [1, 2], lambda task, _: seen.append(task), light=True) == [None, None]
+        assert run.outcome is Outcome.TIME_LIMIT
+    assert seen == []
+
+
 def test_one_worker_keeps_the_order_and_no_tasks_are_fine():
     seen = []
-    assert ThreadEngine().run(lambda x: x, [3, 1, 2], lambda task, _: seen.append(task)) is Outcome.COMPLETED
-    assert seen == [3, 1, 2]
-    assert ThreadEngine(2).run(lambda x: x, [], lambda task, _: seen.append(task)) is Outcome.COMPLETED
-    assert seen == [3, 1, 2]
+    with running() as run:
+        run.map(echo, None, [3, 1, 2], lambda task, _: seen.append(task))
+        assert seen == [3, 1, 2]
+        assert run.map(echo, None, []) == []
+        assert run.outcome is Outcome.COMPLETED
 
 
 def test_two_workers_work_at_the_same_time():
     both = threading.Barrier(2, timeout=PATIENCE)
-    engine = ThreadEngine(2)
-    assert engine.run(lambda _: both.wait(), [0, 1], lambda *_: None) is Outcome.COMPLETED
+    with ThreadEngine(2) as engine, running(engine) as run:
+        run.map(lambda *_: both.wait(), None, [0, 1])
+        assert run.outcome is Outcome.COMPLETED
 
 
 def test_time_limit_stops_the_running_and_drops_the_waiting():
-    engine = ThreadEngine(1, max_seconds=0.05)
     results = []
-    outcome = engine.run(lambda _: until_stopped(engine), ["a", "b", "c"], lambda *pair: results.append(pair))
-    assert outcome is Outcome.TIME_LIMIT
+    with running(max_seconds=0.05) as run:
+        found = run.map(
+            lambda shared, task, clock: until_stopped(clock),
+            None,
+            ["a", "b", "c"],
+            lambda *pair: results.append(pair),
+        )
+    assert run.outcome is Outcome.TIME_LIMIT
     assert results == [("a", True)]  # what it had was kept
-    assert engine.stop[0] == 1
-    assert engine.seconds >= 0.05
+    assert found == [True, None, None]
+    assert run.clock.stop[0] == 1
+    assert run.clock.seconds >= 0.05
+    assert run.over()
 
 
 def test_a_limit_that_passes_with_the_last_result_is_no_limit():
-    engine = ThreadEngine(1, max_seconds=0.0)
-    assert engine.run(lambda x: x, [1], lambda *_: None) in (Outcome.COMPLETED, Outcome.TIME_LIMIT)
-    late = ThreadEngine(1, max_seconds=1e-9)
     seen = []
-    assert late.run(lambda x: x, [1, 2], lambda task, _: seen.append(task)) is Outcome.TIME_LIMIT
+    with running(max_seconds=1e-9) as run:
+        run.map(echo, None, [1])
+        assert run.outcome is Outcome.COMPLETED
+        run.map(echo, None, [1, 2], lambda task, _: seen.append(task))
+    assert run.outcome is Outcome.TIME_LIMIT
     assert seen == [1]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.usefixtures("real_ctrl_c")
 def test_ctrl_c_stops_the_running_and_drops_the_waiting(n_jobs):
-    engine = ThreadEngine(n_jobs)
     ready = threading.Barrier(n_jobs, timeout=PATIENCE)
     results = []
 
-    def work(task):
+    def work(shared, task, clock):
         if ready.wait() == 0:
             time.sleep(0.3)  # all workers run: by now the engine waits for them
             os.kill(os.getpid(), signal.SIGINT)
-        return until_stopped(engine)
+        return until_stopped(clock)
 
-    outcome = engine.run(work, list(range(n_jobs + 3)), lambda *pair: results.append(pair))
-    assert outcome is Outcome.INTERRUPTED
+    with ThreadEngine(n_jobs) as engine, running(engine) as run:
+        run.map(work, None, list(range(n_jobs + 3)), lambda *pair: results.append(pair))
+    assert run.outcome is Outcome.INTERRUPTED
     assert sorted(results) == [(task, True) for task in range(n_jobs)]
 
 
 def test_an_interrupt_in_a_callback_keeps_what_the_others_return():
-    engine = ThreadEngine(2)
     results = []
 
-    def work(task):
-        return "quick" if task == "first" else until_stopped(engine)
+    def work(shared, task, clock):
+        return "quick" if task == "first" else until_stopped(clock)
 
     def keep(task, result):
         results.append((task, result))
         if task == "first":
             raise KeyboardInterrupt
 
-    assert engine.run(work, ["first", "second", "third"], keep) is Outcome.INTERRUPTED
+    with ThreadEngine(2) as engine, running(engine) as run:
+        run.map(work, None, ["first", "second", "third"], keep)
+    assert run.outcome is Outcome.INTERRUPTED
     assert results == [("first", "quick"), ("second", True)]
 
 
 def test_a_second_interrupt_leaves():
-    engine = ThreadEngine(1)
-
     def keep(task, result):
         raise KeyboardInterrupt
 
-    def work(task):
-        if engine.stop[0] == 0:
+    def work(shared, task, clock):
+        if clock.stop[0] == 0:
             return task
         raise AssertionError("dropped tasks must not run")
 
-    assert engine.run(work, [1, 2], keep) is Outcome.INTERRUPTED
-    engine = ThreadEngine(2)
-    with pytest.raises(KeyboardInterrupt):
-        engine.run(lambda task: task == "a" or until_stopped(engine), ["a", "b"], keep)
+    with running() as run:
+        run.map(work, None, [1, 2], keep)
+    assert run.outcome is Outcome.INTERRUPTED
+    with ThreadEngine(2) as engine, running(engine) as run, pytest.raises(KeyboardInterrupt):
+        run.map(lambda shared, task, clock: task == "a" or until_stopped(clock), None, ["a", "b"], keep)
 
 
 def test_an_interrupt_after_the_time_is_over_is_an_interrupt():
-    engine = ThreadEngine(1, max_seconds=0.01)
     calls = []
 
     def keep(task, result):
         calls.append(result)
         raise KeyboardInterrupt
 
-    assert engine.run(lambda _: until_stopped(engine), [1, 2], keep) is Outcome.INTERRUPTED
+    with running(max_seconds=0.01) as run:
+        run.map(lambda shared, task, clock: until_stopped(clock), None, [1, 2], keep)
+    assert run.outcome is Outcome.INTERRUPTED
     assert calls == [True]
 
 
 def test_an_error_in_a_task_reaches_the_caller():
-    def work(task):
+    def work(shared, task, clock):
         if task == 2:
             raise ValueError("task two")
         return task
 
-    with pytest.raises(ValueError, match="task two"):
-        ThreadEngine(1).run(work, [1, 2, 3], lambda *_: None)
+    with running() as run, pytest.raises(ValueError, match="task two"):
+        run.map(work, None, [1, 2, 3])
 
 
 def test_an_error_stops_the_other_workers():
-    engine = ThreadEngine(2)
     stopped = []
 
-    def work(task):
+    def work(shared, task, clock):
         if task == "bad":
             raise ValueError("bad task")
-        stopped.append(until_stopped(engine))
+        stopped.append(until_stopped(clock))
 
-    with pytest.raises(ValueError, match="bad task"):
-        engine.run(work, ["good", "bad"], lambda *_: None)
+    with ThreadEngine(2) as engine, running(engine) as run, pytest.raises(ValueError, match="bad task"):
+        run.map(work, None, ["good", "bad"])
     assert stopped == [True]
 
 
@@ -194,7 +242,6 @@ def test_a_bad_number_of_jobs_is_named(n_jobs):
 
 @pytest.mark.usefixtures("real_ctrl_c")
 def test_ctrl_c_while_a_thread_is_being_started_leaves_no_thread_behind(monkeypatch):
-    engine = ThreadEngine(1)
     before = set(threading.enumerate())
     start = threading.Thread.start
 
@@ -204,36 +251,55 @@ def test_ctrl_c_while_a_thread_is_being_started_leaves_no_thread_behind(monkeypa
 
     monkeypatch.setattr(threading.Thread, "start", pressed)
     ends = []
-    outcome = engine.run(lambda _: ends.append(until_stopped(engine)), ["a", "b"], lambda *_: None)
-    assert outcome is Outcome.INTERRUPTED
+    with running() as run:
+        run.map(lambda shared, task, clock: ends.append(until_stopped(clock)), None, ["a", "b"])
+    assert run.outcome is Outcome.INTERRUPTED
     assert ends == [True]
     assert set(threading.enumerate()) == before
 
 
 @pytest.mark.usefixtures("real_ctrl_c")
-def test_a_request_outlives_the_steps_between_two_runs():
+def test_a_request_ends_all_work_of_its_context_but_what_must_be_done():
     seen = []
     with interrupts():
         os.kill(os.getpid(), signal.SIGINT)
-        assert ThreadEngine().run(seen.append, [1, 2], lambda *_: None) is Outcome.INTERRUPTED
-        assert ThreadEngine().run(seen.append, [3], lambda *_: None) is Outcome.COMPLETED  # taken once
+        with running() as run:
+            run.map(echo, None, [1, 2], lambda task, _: seen.append(task))
+            assert run.outcome is Outcome.INTERRUPTED
+        with running() as run:
+            assert run.over()  # the request stands: the next piece of work ends at its first look
+        with running(to_the_end=True) as run:
+            run.map(echo, None, [3, 4], lambda task, _: seen.append(task))
+            assert run.outcome is Outcome.COMPLETED  # a certificate is still made
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-    assert seen == [1, 3]
+    assert seen == [1, 3, 4]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.usefixtures("real_ctrl_c")
-def test_a_request_that_nobody_takes_is_not_lost():
+def test_a_request_inside_an_inner_run_ends_the_outer_one_too():
+    with running() as outer:
+        with running(outer.engine) as inner:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert inner.clock.stop[0] == 1
+            # the inner work finishes before it looks
+        assert outer.clock.stop[0] == 1
+        assert outer.over()
+        assert outer.outcome is Outcome.INTERRUPTED
+
+
+@pytest.mark.usefixtures("real_ctrl_c")
+def test_a_request_that_nobody_hears_is_not_lost():
     done = []
 
-    def untaken():
+    def unheard():
         with interrupts():
             os.kill(os.getpid(), signal.SIGINT)
             done.append("the work after the key")
 
     with pytest.raises(KeyboardInterrupt):
-        untaken()
+        unheard()
     assert done
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -254,7 +320,12 @@ def test_other_handlers_and_other_threads_are_left_alone():
     finally:
         signal.signal(signal.SIGINT, old)
     results = []
-    worker = threading.Thread(target=lambda: results.append(ThreadEngine().run(len, ["ab"], lambda *_: None)))
+
+    def in_a_thread():
+        with running() as run:
+            results.append(run.map(echo, None, ["ab"]))
+
+    worker = threading.Thread(target=in_a_thread)
     worker.start()
     worker.join(PATIENCE)
-    assert results == [Outcome.COMPLETED]
+    assert results == [["ab"]]

@@ -300,7 +300,7 @@ class Block:
         self.report = np.zeros((len(classes), dual_descent.REPORT_WIDTH))
         stop = np.array([int(stopped)], dtype=np.int32)
         dual_descent.solve_block(
-            self.loss, self.loss.sparse_dual, self.rows, dual_descent.row_squares(self.rows, self.bias_feature),
+            self.loss, self.loss.facts.sparse_dual, self.rows, dual_descent.row_squares(self.rows, self.bias_feature),
             self.indptr, self.positive_rows, classes, self.row_weight, self.positive_weight, self.negative_weight,
             self.bias_feature, tol, max_epochs, seed, stop, self.weights, self.biases, self.duals, self.report,
         )  # fmt: skip

@@ -29,23 +29,23 @@ def random_rows(seed: int, n_rows: int) -> Any:
     return rng.normal(size=(n_rows, FEATURES)) * (rng.random((n_rows, FEATURES)) < 0.4)
 
 
-def turned_round(vectors: Any, chosen: Any, X: Any) -> Any:
+def transposed_vectors(vectors: Any, chosen: Any, X: Any) -> Any:
     used = np.zeros(FEATURES, dtype=np.uint8)
     node_scores.mark_features(as_rows(X).indices, used)
     np.testing.assert_array_equal(used, X.any(axis=0))
     start = np.empty(FEATURES + 1, dtype=np.int32)
     size = node_scores.count_features(as_rows(vectors), chosen, used, start)
     assert size == start[-1]
-    turned = node_scores.Turned(start, np.zeros(size, dtype=np.uint16), np.full(size, np.nan))
-    node_scores.turn_vectors(as_rows(vectors), chosen, np.empty(FEATURES, dtype=np.int32), turned)
-    return turned
+    transposed = node_scores.Transposed(start, np.zeros(size, dtype=np.uint16), np.full(size, np.nan))
+    node_scores.transpose_vectors(as_rows(vectors), chosen, np.empty(FEATURES, dtype=np.int32), transposed)
+    return transposed
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_turned_vectors_are_the_vectors(seed: int) -> None:
     vectors, X = random_rows(seed, 9), random_rows(10 + seed, 3)
     chosen = np.random.default_rng(seed).permutation(9)[:7]
-    start, member, value = turned_round(vectors, chosen, X)
+    start, member, value = transposed_vectors(vectors, chosen, X)
     for j in range(FEATURES):
         found = np.zeros(7)
         if start[j + 1] - start[j] == 7:
@@ -83,9 +83,9 @@ def test_the_walk_adds_up_along_paths(k: int) -> None:
     best, ids = np.full((4, k), -np.inf), np.full((4, k), 4, dtype=np.int32)
     for first, last in ((0, 2), (2, 5)):  # in two stretches
         walk = node_scores.Walk(depth[first:last], class_start[first : last + 1], classes)
-        turned = turned_round(vectors, np.arange(first, last), X)
+        transposed = transposed_vectors(vectors, np.arange(first, last), X)
         for low, high in ((0, 3), (3, 4)):
-            node_scores.walk_rows(as_rows(X), low, high, turned, walk, intercept, path, table, best, ids)
+            node_scores.walk_rows(as_rows(X), low, high, transposed, walk, intercept, path, table, best, ids)
     if k == 0:
         np.testing.assert_allclose(table, scores, atol=1e-12)
     else:
@@ -127,9 +127,11 @@ def test_expanding_keeps_the_best_nodes_and_classes(together: bool, n_rows: int)
     if together:
         used, start = np.ones(1000, dtype=np.uint8), np.empty(1001, dtype=np.int32)
         size = node_scores.count_features(as_rows(vectors), np.arange(4), used, start)
-        turned = node_scores.Turned(start, np.zeros(size, dtype=np.uint16), np.empty(size))
-        node_scores.turn_vectors(as_rows(vectors), np.arange(4), np.empty(1000, dtype=np.int32), turned)
-        beam_search.expand_together(as_rows(X), turned, np.arange(4), 0, groups, *state)
+        transposed = node_scores.Transposed(start, np.zeros(size, dtype=np.uint16), np.empty(size))
+        node_scores.transpose_vectors(
+            as_rows(vectors), np.arange(4), np.empty(1000, dtype=np.int32), transposed
+        )
+        beam_search.expand_together(as_rows(X), transposed, np.arange(4), 0, groups, *state)
     else:
         edges = beam_search.Edges(np.zeros(4, dtype=np.int64), np.arange(4), np.arange(5), np.arange(4))
         assert beam_search.expand(as_rows(X), as_rows(vectors), edges, groups, room, *state) == -1

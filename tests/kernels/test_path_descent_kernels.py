@@ -55,7 +55,7 @@ def test_sweeps_keep_vectors_and_duals_together_and_prices_are_the_gap(name):
     for c in range(3):
         own = LABELS[1][LABELS[0][c] : LABELS[0][c + 1]]
         path_descent.fit_duals(
-            loss, loss.sparse_dual, own, True, ROW_COST, POSITIVE[c], NEGATIVE[c], duals[c]
+            loss, loss.facts.sparse_dual, own, True, ROW_COST, POSITIVE[c], NEGATIVE[c], duals[c]
         )
     v = (duals * SIGN.T) @ X
     nodes, biases = SCALE[:, None] * (PATHS.T @ v), PRIOR + BIAS * (duals * SIGN.T).sum(axis=1)
@@ -77,7 +77,7 @@ def test_sweeps_keep_vectors_and_duals_together_and_prices_are_the_gap(name):
         last = dual
         vectors = np.ascontiguousarray((PATHS @ nodes).T)
         found = (every, vectors, biases, duals, working, losses, gaps)
-        path_descent.price_classes(loss, loss.sparse_dual, rows, *LABELS, BIAS, *found)
+        path_descent.price_classes(loss, loss.facts.sparse_dual, rows, *LABELS, BIAS, *found)
         assert gaps.sum() == pytest.approx(primal - dual, abs=1e-9)
     assert gaps.sum() <= 1e-3 * primal
     assert np.all(duals[:, 3] == 0.0)  # its row weighs nothing

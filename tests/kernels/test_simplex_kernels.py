@@ -14,8 +14,8 @@ from taxolearn.kernels.dual_descent import row_squares
 from taxolearn.kernels.rows import DenseRows, SparseRows
 from taxolearn.losses import structured_hinge
 from taxolearn.problem import make_problem
-from taxolearn.regularizers import path_sum
 from taxolearn.solvers import structured
+from taxolearn.ties import path_sum
 
 SLOW = bool(numba.config.DISABLE_JIT)
 N, WIDTH, BIAS = 14, 5, 0.7
@@ -55,7 +55,7 @@ class State:
         scale[0] = 0.0  # the root has no vector
         tie = path_sum(taxonomy, problem.class_nodes, scale)
         delta = cost_matrix(cost, taxonomy, problem.class_nodes, scale)
-        self.label, _ = structured.one_label_a_row(problem)
+        self.label, _ = problem.one_label
         self.cost = rng.choice([0.5, 1.0, 3.0], size=N)
         self.twin = Twin(
             with_constant(X, BIAS), self.label, self.cost, tie.paths.toarray(), scale,

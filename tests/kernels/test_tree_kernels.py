@@ -10,8 +10,8 @@ from taxolearn import Taxonomy
 from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
 from taxolearn.kernels.rows import SparseRows
 from taxolearn.losses import MARGIN_LOSSES
-from taxolearn.regularizers import path_sum
 from taxolearn.solvers.tree_forest import make_forest
+from taxolearn.ties import path_sum
 
 N, WIDTH = 12, 5
 TREE = Taxonomy.from_edges(
@@ -32,7 +32,7 @@ class Made:
         self.tie = path_sum(TREE, TREE.ids_of(LABELS), scale)
         self.forest = make_forest(self.tie, np.ones(5, dtype=bool))
         self.tree = self.forest.arrays()
-        self.A = self.tie.class_covariance()[np.ix_(self.forest.classes, self.forest.classes)]
+        self.A = self.tie.covariance[np.ix_(self.forest.classes, self.forest.classes)]
         X = sp.csr_array(self.X)
         parts = (X.indptr, X.indices, X.data)
         for part in parts:
@@ -226,7 +226,7 @@ def test_pricing_finds_objectives_biases_and_missing_rows(bias_feature, room):
         assert report[k, tree_pricing.LEFT_OUT] == pytest.approx(left, abs=1e-12)
         for at in range(6 * k + 2, 6 * k + 6):
             useful = made.active.dual[at] != 0.0 or losses[k, made.active.rows[at]] > 0.0
-            assert keep[at] == (useful or at < 6 * k + made.active.lasting[k])
+            assert keep[at] == (useful or at < 6 * k + made.active.permanent[k])
 
 
 def test_pricing_ahead_finds_rows_that_are_about_to_have_a_loss():

@@ -29,11 +29,11 @@ def top(loss, weight):
 
 @every_loss
 def test_names_and_facts(loss):
-    assert margin_loss(loss.name) is loss
-    assert loss.smooth is (loss.name != "hinge")
-    assert loss.sparse_dual is (loss.name != "logistic")
+    assert margin_loss(loss.facts.name) is loss
+    assert loss.facts.smooth is (loss.facts.name != "hinge")
+    assert loss.facts.sparse_dual is (loss.facts.name != "logistic")
     # sparse_dual says: a large margin needs a dual of exactly zero
-    assert (loss_slope(loss.name, 60.0) == 0.0) is loss.sparse_dual
+    assert (loss_slope(loss.facts.name, 60.0) == 0.0) is loss.facts.sparse_dual
 
 
 @pytest.mark.parametrize("name", ["", "Hinge", "l2"])
@@ -48,7 +48,7 @@ def test_an_unknown_loss_is_named(name):
 @settings(deadline=None)
 @given(margin=st.floats(-1e4, 1e4))
 def test_value_is_the_definition(loss, margin):
-    expected = loss_at(loss.name, margin)
+    expected = loss_at(loss.facts.name, margin)
     assert loss.value(margin) == pytest.approx(expected, rel=1e-14, abs=1e-300)
     assert type(loss).kernel_value(loss, margin) == pytest.approx(expected, rel=1e-14, abs=1e-300)
 
@@ -60,7 +60,7 @@ def test_value_is_vectorised_and_double(loss):
     assert values.dtype == np.float64
     assert values.shape == (3, 4)
     np.testing.assert_allclose(
-        values.ravel(), [loss_at(loss.name, float(m)) for m in grid.ravel()], rtol=1e-14
+        values.ravel(), [loss_at(loss.facts.name, float(m)) for m in grid.ravel()], rtol=1e-14
     )
     assert np.all(np.diff(loss.value(np.linspace(-5, 5, 101))) <= 0)  # never rises with the margin
 
@@ -70,7 +70,7 @@ def test_value_is_vectorised_and_double(loss):
 @given(share=shares, weight=weights)
 def test_conjugate_is_the_definition(loss, share, weight):
     dual = share * top(loss, weight)
-    expected = conjugate_at(loss.name, dual, weight)
+    expected = conjugate_at(loss.facts.name, dual, weight)
     assert loss.conjugate(dual, weight) == pytest.approx(expected, rel=1e-9, abs=1e-12 * weight)
     assert type(loss).kernel_conjugate(loss, dual, weight) == pytest.approx(
         expected, rel=1e-9, abs=1e-12 * weight
@@ -83,7 +83,7 @@ def test_conjugate_is_the_definition(loss, share, weight):
 def test_conjugate_is_the_supremum_over_margins(loss, share, weight):
     dual = share * top(loss, weight)
     best = minimize_scalar(
-        lambda m: dual * m + weight * loss_at(loss.name, m),
+        lambda m: dual * m + weight * loss_at(loss.facts.name, m),
         bounds=(-60.0, 60.0),
         method="bounded",
         options={"xatol": 1e-10},
@@ -104,7 +104,7 @@ def test_fenchel_young_inequality(loss, margin, share, weight):
 @settings(deadline=None)
 @given(margin=margins, weight=weights)
 def test_fenchel_young_equality_at_the_slope(loss, margin, weight):
-    dual = -weight * loss_slope(loss.name, margin)
+    dual = -weight * loss_slope(loss.facts.name, margin)
     slack = weight * loss.value(margin) + loss.conjugate(dual, weight) + dual * margin
     assert abs(slack) <= 1e-11 * weight * (1.0 + abs(margin)) ** 2
 
@@ -115,7 +115,7 @@ def test_conjugate_is_infinite_outside_its_domain(loss):
     assert loss.conjugate(0.0, 0.0) == 0.0
     assert loss.conjugate(1e-12, 0.0) == np.inf
     above = loss.conjugate(1.0 + 1e-12, 1.0)
-    assert np.isfinite(above) if loss.name == "squared_hinge" else above == np.inf
+    assert np.isfinite(above) if loss.facts.name == "squared_hinge" else above == np.inf
     assert np.isfinite(loss.conjugate(1.0, 1.0))
 
 
@@ -125,7 +125,9 @@ def test_conjugate_broadcasts_without_warnings(loss):
     costs = np.array([0.0, 1.0, 2.0])
     with np.errstate(all="raise"):
         values = loss.conjugate(duals, costs)
-    expected = [[conjugate_at(loss.name, d, c) for d, c in zip(row, costs, strict=True)] for row in duals]
+    expected = [
+        [conjugate_at(loss.facts.name, d, c) for d, c in zip(row, costs, strict=True)] for row in duals
+    ]
     np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-15)
 
 
@@ -138,12 +140,12 @@ def test_slope_and_curvature_by_finite_differences(loss, share, weight):
     step = 1e-5 * min(dual, top(loss, weight) - dual)
 
     def conjugate(d):
-        return conjugate_at(loss.name, d, weight)
+        return conjugate_at(loss.facts.name, d, weight)
 
     slope = (conjugate(dual + step) - conjugate(dual - step)) / (2 * step)
-    assert kind.kernel_slope(loss, dual, weight) == pytest.approx(slope, rel=1e-4, abs=1e-4)
+    assert kind.kernel_derivative(loss, dual, weight) == pytest.approx(slope, rel=1e-4, abs=1e-4)
     curvature = (
-        kind.kernel_slope(loss, dual + step, weight) - kind.kernel_slope(loss, dual - step, weight)
+        kind.kernel_derivative(loss, dual + step, weight) - kind.kernel_derivative(loss, dual - step, weight)
     ) / (2 * step)
     assert kind.kernel_curvature(loss, dual, weight) == pytest.approx(curvature, rel=1e-4, abs=1e-9)
 
@@ -151,9 +153,12 @@ def test_slope_and_curvature_by_finite_differences(loss, share, weight):
 @every_loss
 def test_slopes_at_the_ends_point_inside(loss):
     kind = type(loss)
-    assert kind.kernel_slope(loss, 0.0, 2.0) <= -1.0
-    assert kind.kernel_slope(loss, 0.0, 2.0) < kind.kernel_slope(loss, 2.0, 2.0) or loss.name == "hinge"
-    assert kind.kernel_upper(loss, 2.0) == (math.inf if loss.name == "squared_hinge" else 2.0)
+    assert kind.kernel_derivative(loss, 0.0, 2.0) <= -1.0
+    assert (
+        kind.kernel_derivative(loss, 0.0, 2.0) < kind.kernel_derivative(loss, 2.0, 2.0)
+        or loss.facts.name == "hinge"
+    )
+    assert kind.kernel_upper(loss, 2.0) == (math.inf if loss.facts.name == "squared_hinge" else 2.0)
 
 
 @every_loss
@@ -163,7 +168,7 @@ def test_step_is_the_exact_coordinate_minimiser(loss, share, margin, square, wei
     dual = share * top(loss, weight)
     fresh = type(loss).kernel_step(loss, dual, margin, square, weight)
     assert 0.0 <= fresh <= type(loss).kernel_upper(loss, weight)
-    expected = best_coordinate(loss.name, dual, margin, square, weight)
+    expected = best_coordinate(loss.facts.name, dual, margin, square, weight)
     assert fresh == pytest.approx(expected, rel=1e-7, abs=1e-8 * weight)
 
 
@@ -174,7 +179,7 @@ def test_no_other_dual_is_better_than_the_step(loss, share, margin, square, weig
     dual = share * top(loss, weight)
 
     def objective(d):
-        return margin * (d - dual) + 0.5 * square * (d - dual) ** 2 + conjugate_at(loss.name, d, weight)
+        return margin * (d - dual) + 0.5 * square * (d - dual) ** 2 + conjugate_at(loss.facts.name, d, weight)
 
     fresh = type(loss).kernel_step(loss, dual, margin, square, weight)
     rival = other * top(loss, weight)
@@ -189,7 +194,7 @@ def test_no_other_dual_is_better_than_the_step(loss, share, margin, square, weig
 def test_step_on_a_row_of_zeros(loss, dual):
     # no constant feature and no values: the margin is 0 and the dual term stands alone
     weight = 2.0
-    expected = {"hinge": weight, "squared_hinge": 2 * weight, "logistic": weight / 2}[loss.name]
+    expected = {"hinge": weight, "squared_hinge": 2 * weight, "logistic": weight / 2}[loss.facts.name]
     assert type(loss).kernel_step(loss, dual, 0.0, 0.0, weight) == pytest.approx(expected, rel=1e-9)
 
 
@@ -210,4 +215,4 @@ def test_extreme_arguments_stay_inside_the_bounds(loss, margin, square, weight, 
     assert math.isfinite(kind.kernel_value(loss, margin))
     assume(0.0 < dual < kind.kernel_upper(loss, weight))
     assert kind.kernel_curvature(loss, dual, weight) >= 0.0
-    assert not math.isnan(kind.kernel_slope(loss, dual, weight))
+    assert not math.isnan(kind.kernel_derivative(loss, dual, weight))

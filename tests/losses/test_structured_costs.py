@@ -16,7 +16,7 @@ from taxolearn.errors import DataError, EmptyClassWarning
 from taxolearn.losses import structured, structured_hinge
 from taxolearn.losses.structured import COSTS, RESCALINGS
 from taxolearn.problem import make_problem
-from taxolearn.regularizers import flat, path_sum
+from taxolearn.ties import flat, path_sum
 
 
 def problem_of(taxonomy, nodes):

@@ -12,9 +12,10 @@ import scipy.sparse as sp
 import taxolearn
 from taxolearn import HierarchicalSVM, OneVsRestSVM, RecursiveSVM, Taxonomy, TextClassifier
 from taxolearn.errors import DataError, ModelError
-from taxolearn.models import DualWeights, NodeWeights, node_weights, packing, path_weights
-from taxolearn.solvers import tree_weights
+from taxolearn.solvers import tree_vectors
+from taxolearn.storage import packing
 from taxolearn.text import TextFeatures
+from taxolearn.vectors import DualVectors, NodeVectors, node_vectors, path_vectors
 
 TREE = Taxonomy.from_edges(
     [
@@ -36,8 +37,8 @@ X = sp.csr_array(np.vstack([np.eye(6)] * 5) * 2 + rng.normal(size=(30, 6)) * (rn
 
 @pytest.fixture(autouse=True)
 def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_weights, "_DENSE_BYTES", 0)
-    for module in (path_weights, packing, node_weights):
+    monkeypatch.setattr(tree_vectors, "_DENSE_BYTES", 0)
+    for module in (path_vectors, packing, node_vectors):
         monkeypatch.setattr(module, "LARGE", 0)
 
 
@@ -56,12 +57,12 @@ def as_list(answer: Any) -> Any:
     return answer.tolist() if isinstance(answer, np.ndarray) else answer
 
 
-@pytest.mark.parametrize("kept_as", [NodeWeights, DualWeights])
+@pytest.mark.parametrize("kept_as", [NodeVectors, DualVectors])
 @pytest.mark.parametrize("y", [NAMES, SETS, indicator()], ids=["names", "sets", "indicator"])
 def test_a_wide_beam_predicts_the_same(kept_as: type, y: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_weights, "_SPARSE_BYTES", 2**30 if kept_as is NodeWeights else 0)
+    monkeypatch.setattr(tree_vectors, "_SPARSE_BYTES", 2**30 if kept_as is NodeVectors else 0)
     model = fitted(y)
-    assert isinstance(model.weights_, kept_as)
+    assert isinstance(model.vectors_, kept_as)
     assert as_list(model.predict(X, beam=9)) == as_list(model.predict(X))
     assert model.predict_path(X, beam=9) == model.predict_path(X)
     for found, expected in zip(model.top_k(X, 4, beam=9), model.top_k(X, 4), strict=True):
@@ -88,18 +89,18 @@ def test_a_flat_method_says_that_it_cannot() -> None:
         model.predict(X, beam=3)
 
 
-@pytest.mark.parametrize("kept_as", [NodeWeights, DualWeights])
+@pytest.mark.parametrize("kept_as", [NodeVectors, DualVectors])
 def test_a_mapped_model_predicts_the_same(
     kept_as: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree_weights, "_SPARSE_BYTES", 2**30 if kept_as is NodeWeights else 0)
+    monkeypatch.setattr(tree_vectors, "_SPARSE_BYTES", 2**30 if kept_as is NodeVectors else 0)
     model = fitted()
     model.save(tmp_path / "model")
     full = taxolearn.load(tmp_path / "model")
     mapped = taxolearn.load(tmp_path / "model", verify="sizes")
     for loaded in (full, mapped):
-        assert loaded.weights_.is_sparse
-        assert isinstance(loaded.weights_, NodeWeights)
+        assert loaded.vectors_.is_sparse
+        assert isinstance(loaded.vectors_, NodeVectors)
         for beam in (None, 2):
             names, scores = loaded.top_k(X, 3, beam=beam)
             expected, exact = model.top_k(X, 3, beam=beam)
@@ -114,7 +115,7 @@ def test_a_mapped_model_cannot_be_written_to_and_can_be_saved_over_itself(tmp_pa
     fitted().save(tmp_path)
     model = taxolearn.load(tmp_path, verify="sizes")
     expected = model.decision_function(X).tolist()
-    nodes = model.weights_.nodes
+    nodes = model.vectors_.nodes
     for array in (nodes.data, nodes.indices):
         assert not array.flags.writeable
         with pytest.raises(ValueError, match="read-only"):
@@ -134,13 +135,13 @@ def test_sizes_leave_the_contents_unread(tmp_path: Path) -> None:
     fitted().save(tmp_path)
     [file] = tmp_path.glob("arrays-*")
     raw = bytearray(file.read_bytes())
-    data = fitted().weights_.nodes.data
+    data = fitted().vectors_.nodes.data
     at = raw.index(data.tobytes())
     raw[at : at + 4] = np.float32(data[0] + 1).tobytes()
     file.write_bytes(raw)
     with pytest.raises(ModelError, match="was altered"):
         taxolearn.load(tmp_path)
-    assert taxolearn.load(tmp_path, verify="sizes").weights_.nodes.data[0] == np.float32(data[0] + 1)
+    assert taxolearn.load(tmp_path, verify="sizes").vectors_.nodes.data[0] == np.float32(data[0] + 1)
     file.write_bytes(raw[:-1])
     with pytest.raises(ModelError, match="truncated or altered"):
         taxolearn.load(tmp_path, verify="sizes")

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from taxolearn import OneVsRestLogistic, OneVsRestSVM
 from taxolearn.errors import DataError
+from taxolearn.methods import fitting
 from taxolearn.solvers import Status
 
 
@@ -72,12 +73,12 @@ def test_a_verbose_fit_shows_one_line_a_block(capfd: pytest.CaptureFixture[str])
     lines = err.splitlines()
     assert len(lines) == 3  # blocks of 16 classes
     for number, line in enumerate(lines, start=1):
+        done = min(16 * number, 40)
         found = re.fullmatch(
-            rf"taxolearn: block {number}/3, (\d+) classes, gap [-\d.e+]+, [\d.]+ s, about \d+ s left", line
+            rf"taxolearn: {done} of 40 classes, about \d+ s left, gap [-\d.e+]+, [\d.]+ s", line
         )
         assert found, line
-    assert "40 classes" in lines[-1]
-    assert lines[-1].endswith("about 0 s left")
+    assert "about 0 s left" in lines[-1]
     OneVsRestSVM().fit(X, y)
     assert capfd.readouterr() == ("", "")
 
@@ -131,3 +132,22 @@ def test_a_failed_fit_leaves_no_mixture_of_two_models() -> None:
         model.fit(X[:3], ["a", "b", "c"])
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+def test_the_certificate_gets_its_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = noise()
+    given: list[float | None] = []
+    limits = fitting.CertifiedClassifier._limits
+
+    def watched(self: Any, *arguments: Any) -> Any:
+        found = limits(self, *arguments)
+        given.append(found.max_seconds)
+        return found
+
+    monkeypatch.setattr(fitting.CertifiedClassifier, "_limits", watched)
+    monkeypatch.setattr(fitting, "expected_seconds", lambda *_: 4.0)
+    OneVsRestSVM(max_seconds=60.0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=r"certificate alone takes about 4 s, and max_seconds is 3"):
+        OneVsRestSVM(max_seconds=3.0).fit(X, y)
+    OneVsRestSVM().fit(X, y)
+    assert given == [56.0, pytest.approx(0.6), None]

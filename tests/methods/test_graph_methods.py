@@ -20,7 +20,7 @@ from taxolearn import (
     Taxonomy,
 )
 from taxolearn.errors import DataError, LabelError, TaxonomyError
-from taxolearn.regularizers import graph_laplacian
+from taxolearn.ties import graph
 
 LEAVES = ["a1", "a2", "b1", "b2"]
 
@@ -89,12 +89,12 @@ def test_softmax_over_a_graph_is_the_cone_programme(pinned: Any) -> None:
 def test_softmax_has_one_label_a_row() -> None:
     X, y = rows(3)
     sets = [[name, "b2"] if name == "a1" else [name] for name in y]
-    with pytest.raises(LabelError, match="needs exactly one a row"):
+    with pytest.raises(LabelError, match="takes one label per row"):
         GraphRecursiveLogistic(ClassGraph.from_edges([], nodes=LEAVES), loss="softmax").fit(X, sets)
 
 
 def test_too_many_classes_for_a_dense_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_laplacian, "_DENSE_CLASSES", 3)
+    monkeypatch.setattr(graph, "_DENSE_CLASSES", 3)
     with pytest.raises(DataError, match="a graph of 4 classes is too large for this loss"):
         GraphRecursiveLogistic(ClassGraph.from_edges([], nodes=LEAVES), loss="softmax").fit(*rows())
 

@@ -66,7 +66,7 @@ def sound_rows() -> list[Any]:
         rows.astype(object),
         rows.astype(np.float16),
         np.ma.masked_less(rows, 1.0),
-        rows * 1e300,
+        rows * 1e120,
         rows * 1e-300,
     ]
 
@@ -79,6 +79,7 @@ def odd_rows() -> list[Any]:
     endless.data[1] = -np.inf
     return [
         None,
+        rows * 1e300,
         0,
         "rows",
         b"rows",

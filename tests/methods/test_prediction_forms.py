@@ -126,7 +126,7 @@ def test_rows_of_zeros_and_ones_in_lists_are_an_indicator() -> None:
     for y in (dense.tolist(), list(dense)):
         model = fit(y, C=10.0)
         assert np.array_equal(model.predict(X), dense)
-    # one label a row, or two different ones: sets
+    # one label per row, or two different ones: sets
     assert fit([[0], [1], [0, 1]] * 4, C=10.0).predict(X[:2]) == [[0], [1]]
 
 
@@ -217,3 +217,18 @@ def test_nothing_before_fit(kind: Any, call: str) -> None:
 def test_wrong_number_of_features() -> None:
     with pytest.raises(DataError, match="X has 2 features, but OneVsRestSVM is expecting 3 features"):
         fit(NAMES).predict(X[:, :2])
+
+
+def test_predicted_sets_are_in_the_order_of_the_classes() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(60, 4))
+    labels = [[name for name, value in zip("dcba", row, strict=True) if value > 0] or ["a"] for row in points]
+    model = OneVsRestSVM().fit(points, labels)
+    predicted = model.predict(points)
+    assert max(map(len, predicted)) > 2
+    assert predicted == [sorted(row) for row in predicted]
+    # while decode and the command line have the best first
+    answers = model.decode(points)
+    firsts = [row[0] for row in model.top_k(points, 1)[0].tolist()]
+    found = [firsts[i] for i in range(60) if answers.indptr[i + 1] > answers.indptr[i]]
+    assert model.classes_[answers.ids[answers.indptr[:-1][np.diff(answers.indptr) > 0]]].tolist() == found

@@ -12,7 +12,7 @@ from recursive_cases import DAG, LEAVES, STAR, TREE, blobs, estimator, every_los
 from sklearn.base import clone
 
 from taxolearn import RecursiveSVM, Taxonomy
-from taxolearn.solvers import Status, tree_weights
+from taxolearn.solvers import Status, tree_vectors
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -42,8 +42,8 @@ def test_a_fit_that_is_stopped_keeps_better_weights_of_the_one_before(
         self: Any, *given: Any
     ) -> Any:  # as in the middle of a pass: the dual is fine, the weights are not
         solution = solve(self, *given)
-        worse = replace(solution.weights, coef=100.0 * solution.weights.coef)
-        return replace(solution, weights=worse, status=Status.TIME_LIMIT)
+        worse = replace(solution.vectors, coef=100.0 * solution.vectors.coef)
+        return replace(solution, vectors=worse, status=Status.TIME_LIMIT)
 
     monkeypatch.setattr(RecursiveSVM, "_solve", spoiled)
     for _ in range(2):  # and of the one before that
@@ -74,8 +74,8 @@ def test_fits_of_one_pass_each_come_to_the_optimum(solver: str, tol: float) -> N
 
 
 def test_weights_left_as_duals_are_of_the_rows_of_the_last_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_weights, "_DENSE_BYTES", 0)
-    monkeypatch.setattr(tree_weights, "_SPARSE_BYTES", 0)
+    monkeypatch.setattr(tree_vectors, "_DENSE_BYTES", 0)
+    monkeypatch.setattr(tree_vectors, "_SPARSE_BYTES", 0)
     X, y = blobs(spread=2.0)
     rows = sp.csr_array(X)
     model = RecursiveSVM(TREE, tol=1e-3, random_state=0, warm_start=True).fit(rows, y)
@@ -86,8 +86,8 @@ def test_weights_left_as_duals_are_of_the_rows_of_the_last_fit(monkeypatch: pyte
 
     def spoiled(self: Any, *given: Any) -> Any:
         solution = solve(self, *given)
-        worse = replace(solution.weights, intercept=solution.weights.intercept + 100.0)
-        return replace(solution, weights=worse)
+        worse = replace(solution.vectors, intercept=solution.vectors.intercept + 100.0)
+        return replace(solution, vectors=worse)
 
     monkeypatch.setattr(RecursiveSVM, "_solve", spoiled)
     model.fit(again, y)

@@ -84,7 +84,7 @@ def test_parameters_are_kept_as_given() -> None:
     before = model.get_params()
     model.fit(X, y)
     assert model.get_params() == before
-    assert not hasattr(clone(model), "weights_")
+    assert not hasattr(clone(model), "vectors_")
 
 
 def test_frames_keep_their_feature_names() -> None:

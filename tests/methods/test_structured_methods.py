@@ -37,8 +37,8 @@ from taxolearn import (
     TextClassifier,
 )
 from taxolearn.errors import DataError, LabelError, ModelError
-from taxolearn.methods.stored_classifier import pack_classifier, unpack_classifier
 from taxolearn.solvers import Status
+from taxolearn.storage.classifiers import pack_classifier, unpack_classifier
 
 METHODS = [MulticlassSVM, HierarchicalSVM, NormalizedHierarchicalSVM, SharedSVM]
 TIED = METHODS[1:]
@@ -259,7 +259,7 @@ def test_a_path_of_C(method: Any) -> None:
     assert [(C, holds) for C, holds, _ in found] == [(0.1, True), (1.0, True), (10.0, True)]
     alone = clone(unfitted).set_params(C=1.0).fit(X, y)
     assert found[1][2] == pytest.approx(alone.certificate_.primal, rel=2e-3)
-    assert not hasattr(unfitted, "weights_")
+    assert not hasattr(unfitted, "vectors_")
     with pytest.raises(DataError, match="Cs='10' is not allowed; give a list of positive numbers"):
         next(unfitted.fit_path(X, y, "10"))
     with pytest.raises(DataError, match="C=-1 is not allowed; give a positive number"):
@@ -274,7 +274,7 @@ def test_several_labels_a_row_are_refused(method: Any, several: Any) -> None:
     with pytest.raises(LabelError) as caught:
         method().fit(X, y)
     assert re.fullmatch(
-        rf"row \d+ has 2 labels, and {method.__name__} learns from one label a row; "
+        rf"row \d+ has 2 labels, and {method.__name__} learns from one label per row; "
         "use a one-vs-rest or recursive method",
         str(caught.value),
     )
@@ -299,7 +299,7 @@ BAD = [
         {"weights": [1.0, 2.0]},
         r"node weights have shape \(2,\), but the taxonomy has 7 nodes; give one a node",
     ),
-    (NHSVM, {"weights": ["x"] * 7}, "weights=.* is not allowed; give one number a node, or the name of a rule"),
+    (NHSVM, {"weights": ["x"] * 7}, "weights=.* is not allowed; give one number per node, or the name of a rule"),
     (NHSVM, {"rho": 3.0}, "rho=3.0 belongs to weights='rho' and has no part in weights='maxmin'"),
     (NHSVM, {"T": 1.5, "weights": "leaf"}, "T=1.5 belongs to weights='rho'"),
     (NHSVM, {"weights": "rho", "rho": "x"}, "rho='x' is out of range; give a finite number above 1"),
@@ -318,7 +318,7 @@ BAD = [
     (
         SharedSVM,
         {"first_weights": {"a": 1}},
-        "first_weights=.* is not allowed; give one number a node, or the name of a rule",
+        "first_weights=.* is not allowed; give one number per node, or the name of a rule",
     ),
 ]  # fmt: skip
 
@@ -351,6 +351,8 @@ def test_ctrl_c_keeps_the_weights_so_far(method: Any) -> None:
     X, y = blobs(n=3000, spread=5.0)  # passes long enough to be met by the signal
     method(TREE).fit(X[:20], y[:20])  # compiled before the clock runs
     model = method(TREE, C=1e3, tol=1e-13, max_iter=10**8, max_seconds=30.0, random_state=0)
+    if "solver" in model.get_params():
+        model.set_params(solver="dual")  # interior points would be done before
     timer = threading.Timer(0.5, _thread.interrupt_main)  # as Ctrl-C does, on every system
     timer.start()
     try:

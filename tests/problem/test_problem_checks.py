@@ -109,7 +109,7 @@ def test_what_is_no_matrix(rows: Any, message: str) -> None:
         ([1, np.nan, 1], "sample_weight is nan at row 1"),
         ([np.inf, 1, 1], "sample_weight is inf at row 0"),
         ([1, 2], "sample_weight has 2 entries, but X has 3 rows"),
-        ([[1], [2], [3]], r"must be 1D array or scalar, one weight a row, not of shape \(3, 1\)"),
+        ([[1], [2], [3]], r"must be 1D array or scalar, one weight per row, not of shape \(3, 1\)"),
         ([0, 0, 0], "sample_weight is zero for every row"),
         (["a", "b", "c"], "sample_weight cannot be read as numbers"),
         ([10**400, 1, 1], "sample_weight cannot be read as numbers"),
@@ -175,7 +175,7 @@ def test_empty_leaves_are_counted_in_a_warning() -> None:
 @pytest.mark.parametrize(
     ("rows", "y", "error", "message"),
     [
-        (X, ["a", "b"], DataError, "X has 3 rows and y has 2; give one label a row"),
+        (X, ["a", "b"], DataError, "X has 3 rows and y has 2; give one label per row"),
         (X[:0], [], DataError, "X has no rows"),
         (X[:, :0], ["a", "b", "a"], DataError, r"X has 0 feature\(s\)"),
         (X, ["a", "a", "a"], LabelError, "y has only 1 class, 'a'; a classifier needs at least two classes"),

@@ -79,7 +79,7 @@ def signs_and_costs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """y_il and c_il, rows x classes; `labels` holds a name a row, or a collection of names a row.
 
-    LIBLINEAR's class weights: with two classes of one label a row, each row weighs as its own class; otherwise the
+    LIBLINEAR's class weights: with two classes of one label per row, each row weighs as its own class; otherwise the
     weight of class l goes to the rows of l in the problem of l, and the rest weighs 1.
     """
     several = any(isinstance(label, (list, set, tuple)) for label in labels)

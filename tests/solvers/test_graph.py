@@ -12,14 +12,16 @@ from tied_cases import CASES, ROW_WEIGHTS, ROWS, label_sets, one_label
 from reference.one_vs_rest_twin import LOSSES, signs_and_costs
 from reference.recursive_twin import graph_root, tied_optimum
 from taxolearn import ClassGraph
-from taxolearn.certificates.graph import certify_graph
+from taxolearn.certificates import certify
+from taxolearn.engines import ThreadEngine
 from taxolearn.errors import DataError, TaxonomyError
 from taxolearn.losses import MARGIN_LOSSES, Hinge
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.regularizers.graph_laplacian import graph_tie
-from taxolearn.solvers import Status
+from taxolearn.solvers import Limits, Start, Status
 from taxolearn.solvers.graph import colour_classes, solve_graph
 from taxolearn.solvers.path_descent import solve_path_descent
+from taxolearn.ties.graph import graph_tie
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
 NAMES = ["a", "b", "c", "d"]
@@ -49,10 +51,9 @@ def test_the_optimum_is_the_cone_programmes(name, key):
     graph = ClassGraph.from_edges(parts["edges"], nodes=NAMES)
     problem = make_problem(ROWS, labels, sample_weight=weight, class_weight=class_weight)
     tie = graph_tie(graph, problem.classes, ridge=ridge, pinned=pinned)
-    solution = solve_graph(
-        problem, loss, tie, 1.0, tol=1e-10, max_iter=20_000, bias_feature=bias, bias_prior=prior
-    )
-    certificate = certify_graph(problem, solution, loss, tie, 1.0, bias, prior)
+    objective = Objective(problem, loss, tie, 1.0, bias, prior)
+    solution = solve_graph(objective, Limits(tol=1e-10, max_iter=20_000))
+    certificate = certify(objective, solution)
     assert solution.status is Status.CONVERGED
     assert certificate.holds(1.1e-10)
 
@@ -69,7 +70,7 @@ def test_the_optimum_is_the_cone_programmes(name, key):
     assert certificate.primal == pytest.approx(optimum, rel=1e-6)
     assert certificate.dual <= optimum * (1 + 1e-8)
     assert certificate.primal >= optimum * (1 - 1e-8)
-    np.testing.assert_allclose(solution.weights.coef, weights, atol=1e-4 * max(1.0, np.abs(weights).max()))
+    np.testing.assert_allclose(solution.vectors.coef, weights, atol=1e-4 * max(1.0, np.abs(weights).max()))
 
 
 @every_loss
@@ -82,22 +83,25 @@ def test_a_tree_given_as_a_graph_gives_the_trees_answer(name, key):
         (tree.nodes[tree.parent[n]], tree.nodes[n], 1.0 / path_tie.scale[n]) for n in range(1, tree.n_nodes)
     ]
     tie = graph_tie(ClassGraph.from_edges(edges), problem.classes, pinned=[tree.nodes[0]])
-    as_graph = solve_graph(problem, loss, tie, case.C, tol=1e-10, max_iter=20_000, **case.bias())
-    as_tree = solve_path_descent(problem, loss, path_tie, case.C, tol=1e-10, max_iter=20_000, **case.bias())
-    assert as_graph.history[-1].primal == pytest.approx(as_tree.history[-1].primal, rel=1e-9)
-    np.testing.assert_allclose(as_graph.weights.coef, as_tree.weights.coef, atol=1e-4)
-    assert certify_graph(problem, as_graph, loss, tie, case.C, case.bias_feature, case.bias_prior).holds(
-        1.1e-10
+    objective, limits = (
+        Objective(problem, loss, tie, case.C, **case.bias()),
+        Limits(tol=1e-10, max_iter=20_000),
     )
+    as_graph = solve_graph(objective, limits)
+    as_tree = solve_path_descent(case.objective(loss), limits)
+    assert as_graph.history[-1].primal == pytest.approx(as_tree.history[-1].primal, rel=1e-9)
+    np.testing.assert_allclose(as_graph.vectors.coef, as_tree.vectors.coef, atol=1e-4)
+    assert certify(objective, as_graph).holds(1.1e-10)
 
 
 def test_a_unit_tree_is_the_graph_of_the_taxonomy():
     case = CASES["tree, root pinned"]
     problem = case.problem()
     tie = graph_tie(ClassGraph.from_taxonomy(case.taxonomy), problem.classes, pinned=["r"])
-    as_graph = solve_graph(problem, Hinge(), tie, 1.0, tol=1e-10, n_jobs=2)
-    as_tree = solve_path_descent(problem, Hinge(), case.tie(problem), 1.0, tol=1e-10)
-    np.testing.assert_allclose(as_graph.weights.coef, as_tree.weights.coef, atol=1e-4)
+    with ThreadEngine(2) as engine:
+        as_graph = solve_graph(Objective(problem, Hinge(), tie), Limits(tol=1e-10, engine=engine))
+    as_tree = solve_path_descent(case.objective(Hinge()), Limits(tol=1e-10))
+    np.testing.assert_allclose(as_graph.vectors.coef, as_tree.vectors.coef, atol=1e-4)
 
 
 @settings(deadline=None, max_examples=30)
@@ -114,12 +118,16 @@ def test_no_edge_inside_a_colour(n, share, seed):
 def test_start_and_limits():
     problem = make_problem(ROWS, one_label(NAMES))
     tie = graph_tie(ClassGraph.from_edges(RING), problem.classes, ridge=0.5)
-    first = solve_graph(problem, Hinge(), tie, 1.0, tol=1e-9)
+    objective = Objective(problem, Hinge(), tie)
+    first = solve_graph(objective, Limits(tol=1e-9))
     # the start's vectors are those of its duals, not the ones the sweeps had reached: a round or two may be left
-    assert solve_graph(problem, Hinge(), tie, 1.0, tol=1e-9, start=first.dual).n_iter < first.n_iter
-    short = solve_graph(problem, Hinge(), tie, 1.0, tol=1e-12, max_iter=1)
+    assert solve_graph(objective, Limits(tol=1e-9), Start(first.dual)).n_iter < first.n_iter
+    assert solve_graph(objective, Limits(tol=1e-9), Start(first.dual, first.state)).n_iter == 0
+    of_others = Start(first.dual, np.ones((2, 2)))
+    assert solve_graph(objective, Limits(tol=1e-9), of_others).n_iter < first.n_iter
+    short = solve_graph(objective, Limits(tol=1e-12, max_iter=1))
     assert (short.status, short.n_iter) == (Status.ITERATION_LIMIT, 1)
-    late = solve_graph(problem, Hinge(), tie, 1.0, tol=-1.0, max_iter=10**9, max_seconds=0.3)
+    late = solve_graph(objective, Limits(tol=-1.0, max_iter=10**9, max_seconds=0.3))
     assert late.status is Status.TIME_LIMIT
 
 
@@ -131,3 +139,5 @@ def test_what_has_no_optimum_is_refused():
         graph_tie(graph, ["x"], ridge=1.0)
     with pytest.raises(DataError, match=r"ridge=-1\.0 must be"):
         graph_tie(graph, NAMES, ridge=-1.0)
+    with pytest.raises(DataError, match=r"^solver='graph' needs a graph of classes$"):
+        solve_graph(CASES["tree, root pinned"].objective(Hinge()))

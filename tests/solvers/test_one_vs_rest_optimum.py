@@ -15,10 +15,13 @@ from reference.one_vs_rest_twin import (
     signs_and_costs,
     with_constant,
 )
-from taxolearn.certificates import certify_one_vs_rest
-from taxolearn.losses import MARGIN_LOSSES
+from taxolearn.certificates import certify
+from taxolearn.errors import DataError
+from taxolearn.losses import MARGIN_LOSSES, Softmax
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Status, solve_one_vs_rest
+from taxolearn.solvers import Limits, Status, solve_one_vs_rest
+from taxolearn.ties import PathSum, flat
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
 
@@ -44,7 +47,7 @@ ROW_WEIGHTS = np.random.default_rng(9).choice([0.0, 0.5, 1.0, 4.0], size=20)
 CASES = {
     "three classes": {"labels": some_names(20, "abc")},
     "two classes, mirrored": {"labels": some_names(20, "ab")},
-    "several labels a row": {"labels": some_sets(20, "abcd"), "C": 0.3},
+    "several labels per row": {"labels": some_sets(20, "abcd"), "C": 0.3},
     "two classes, several labels": {"labels": some_sets(20, "ab"), "class_weight": {"a": 3.0}},
     "row weights": {"labels": some_names(20, "abc"), "sample_weight": ROW_WEIGHTS},
     "class weights": {"labels": some_names(20, "abc"), "class_weight": {"a": 2.0, "c": 0.25}},
@@ -75,10 +78,10 @@ def check_against_cone_programme(
     C=1.0,
     reference=cone_optimum,
 ):
-    loss = MARGIN_LOSSES[name]
     problem = make_problem(X, labels, sample_weight=sample_weight, class_weight=class_weight)
-    solution = solve_one_vs_rest(problem, loss, C, bias_feature=bias_feature, tol=1e-7, max_iter=100_000)
-    certificate = certify_one_vs_rest(problem, solution, loss, C, bias_feature)
+    objective = Objective(problem, MARGIN_LOSSES[name], flat(problem.n_classes), C, bias_feature)
+    solution = solve_one_vs_rest(objective, Limits(tol=1e-7, max_iter=100_000))
+    certificate = certify(objective, solution)
     assert solution.status is Status.CONVERGED
     assert certificate.holds(1.01e-7)
 
@@ -91,9 +94,9 @@ def check_against_cone_programme(
         assert certificate.class_primal[k] == pytest.approx(optimum, rel=1e-6, abs=1e-9)
         assert certificate.class_dual[k] <= optimum + 1e-7 * scale
         assert certificate.class_primal[k] >= optimum - 1e-7 * scale
-        v = np.append(solution.weights.coef[k], 0.0)
+        v = np.append(solution.vectors.coef[k], 0.0)
         if bias_feature:
-            v[-1] = solution.weights.intercept[k] / bias_feature
+            v[-1] = solution.vectors.intercept[k] / bias_feature
         assert primal_of(name, Z, sign[:, k], cost[:, k], v) == pytest.approx(optimum, rel=1e-6, abs=1e-9)
         optima.append(optimum)
     assert certificate.dual <= sum(optima) * (1 + 1e-7)
@@ -110,10 +113,10 @@ def test_the_objective_is_the_cone_programmes(name, case):
 @every_loss
 def test_two_classes_are_mirror_images(name):
     problem, solution = check_against_cone_programme(name, rows(20, 4), some_names(20, "ab"))
-    np.testing.assert_array_equal(solution.weights.coef[0], -solution.weights.coef[1])
-    np.testing.assert_array_equal(solution.weights.intercept[0], -solution.weights.intercept[1])
+    np.testing.assert_array_equal(solution.vectors.coef[0], -solution.vectors.coef[1])
+    np.testing.assert_array_equal(solution.vectors.intercept[0], -solution.vectors.intercept[1])
     np.testing.assert_array_equal(solution.dual.toarray()[0], solution.dual.toarray()[1])
-    margins = np.where(problem.targets.toarray() > 0, 1.0, -1.0) * solution.weights.scores(problem.X)
+    margins = np.where(problem.targets.toarray() > 0, 1.0, -1.0) * solution.vectors.scores(problem.X)
     np.testing.assert_array_equal(margins[:, 0], margins[:, 1])
 
 
@@ -160,3 +163,51 @@ def test_random_problems(name, n, width, seed, n_classes, bias_feature, C, weigh
         C=C,
         reference=reference,
     )
+
+
+@every_loss
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_a_class_without_rows_has_no_losses_and_says_no(name, empty):
+    y = np.array(some_sets(20, "abc"), dtype=object)
+    indicator = np.array([[letter in row for letter in "abc"] for row in y], dtype=int)
+    indicator[:, empty] = 0
+    problem = make_problem(rows(20, 4), indicator)
+    assert problem.counted.tolist() == [k != empty for k in range(3)]
+    objective = Objective(problem, MARGIN_LOSSES[name], flat(3))
+    solution = solve_one_vs_rest(objective, Limits(tol=1e-7, max_iter=100_000))
+    assert not solution.vectors.coef[empty].any()
+    assert solution.vectors.intercept[empty] <= -1.0
+    assert solution.dual.shape == (3, 20)
+    assert not solution.dual.toarray()[empty].any()
+    assert solution.history[-1][-1] == solution.history[-1].done == 2
+    others = [k for k in range(3) if k != empty]
+    alone = make_problem(rows(20, 4), indicator[:, others])
+    less = solve_one_vs_rest(
+        Objective(alone, MARGIN_LOSSES[name], flat(2)), Limits(tol=1e-7, max_iter=100_000)
+    )
+    np.testing.assert_allclose(solution.vectors.coef[others], less.vectors.coef, atol=1e-3)
+
+
+def test_of_two_classes_one_may_be_without_rows():
+    problem = make_problem(rows(20, 4), some_names(20, "ab"))
+    chosen = np.flatnonzero(problem.targets.toarray()[:, 1])
+    objective = Objective(problem.subset(chosen), MARGIN_LOSSES["hinge"], flat(2))
+    solution = solve_one_vs_rest(objective)
+    assert not solution.vectors.coef[0].any()
+    assert solution.vectors.intercept[0] < 0.0 < solution.vectors.intercept[1]
+
+
+def test_what_it_cannot_do_is_said():
+    problem = make_problem(rows(20, 4), some_names(20, "abc"))
+    hinge, tie = MARGIN_LOSSES["hinge"], flat(3)
+    for objective, culprit in (
+        (Objective(problem, Softmax(), tie), "a loss of the kind margin, not 'softmax'"),
+        (Objective(problem, hinge, PathSum(tie.paths, np.array([1.0, 2.0, 1.0]))), "scales of one"),
+        (
+            Objective(problem, hinge, PathSum(tie.paths[:, [0, 0, 1]].T.tocsr(), np.ones(3))),
+            "nothing in common",
+        ),
+        (Objective(problem, hinge, tie, bias_prior=-1.0), "prior of the biases, not -1"),
+    ):
+        with pytest.raises(DataError, match=culprit):
+            solve_one_vs_rest(objective)

@@ -9,11 +9,14 @@ import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
 from reference.one_vs_rest_twin import LOSSES, primal_of, signs_and_costs, with_constant
-from taxolearn.certificates import certify_one_vs_rest
+from taxolearn.certificates import certify
+from taxolearn.engines import ThreadEngine
 from taxolearn.kernels.dual_descent import SMALL
 from taxolearn.losses import MARGIN_LOSSES
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Status, one_vs_rest, solve_one_vs_rest
+from taxolearn.solvers import Limits, Status, one_vs_rest, solve_one_vs_rest
+from taxolearn.ties import flat
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
 
@@ -28,19 +31,11 @@ def blobs(n, width=8, n_classes=4, seed=0, spread=1.0):
     return X, label
 
 
-def solved(X, y, name, C=0.1, bias_feature=1.0, sample_weight=None, tol=1e-7, **options):
+def solved(X, y, name, C=0.1, bias_feature=1.0, sample_weight=None, tol=1e-7, seed=0):
     problem = make_problem(X, y, sample_weight=sample_weight)
-    loss = MARGIN_LOSSES[name]
-    solution = solve_one_vs_rest(
-        problem,
-        loss,
-        C,
-        bias_feature=bias_feature,
-        tol=tol,
-        max_iter=options.pop("max_iter", 20_000),
-        **options,
-    )
-    certificate = certify_one_vs_rest(problem, solution, loss, C, bias_feature)
+    objective = Objective(problem, MARGIN_LOSSES[name], flat(problem.n_classes), C, bias_feature)
+    solution = solve_one_vs_rest(objective, Limits(tol, max_iter=20_000, seed=seed))
+    certificate = certify(objective, solution)
     assert solution.status is Status.CONVERGED
     assert certificate.holds(tol * (1 + 1e-6))
     return solution, certificate
@@ -55,14 +50,14 @@ def best_by_liblinear(X, y, name, C, bias_feature):
 def best_by_quasi_newton(Z, sign, cost):
     """Weights of the logistic problem by L-BFGS on the primal."""
 
-    def value_and_slope(v):
+    def value_and_gradient(v):
         margins = sign * (Z @ v)
-        slope = -cost * sign / (1.0 + np.exp(margins))
-        return 0.5 * v @ v + cost @ np.logaddexp(0.0, -margins), v + Z.T @ slope
+        factors = -cost * sign / (1.0 + np.exp(margins))
+        return 0.5 * v @ v + cost @ np.logaddexp(0.0, -margins), v + Z.T @ factors
 
     start = np.zeros(Z.shape[1])
     options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9}
-    return scipy.optimize.minimize(value_and_slope, start, jac=True, method="L-BFGS-B", options=options).x
+    return scipy.optimize.minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x
 
 
 @every_loss
@@ -93,7 +88,7 @@ def test_rows_without_weight_are_rows_removed(name):
     full, certificate = solved(X, y, name, sample_weight=keep.astype(float))
     less, expected = solved(X[keep], y[keep], name)
     np.testing.assert_allclose(certificate.class_primal, expected.class_primal, rtol=1e-6)
-    np.testing.assert_allclose(full.weights.coef, less.weights.coef, atol=2e-3)
+    np.testing.assert_allclose(full.vectors.coef, less.vectors.coef, atol=2e-3)
     assert not full.dual.toarray()[:, ~keep].any()
 
 
@@ -133,13 +128,14 @@ def test_threads_do_not_change_the_answer(n, layout):
     X, y = blobs(n, n_classes=20, seed=4)  # two blocks or more whatever the number of workers
     X = X if layout == "dense" else sp.csr_array(X)
     problem = make_problem(X, y)
-    answers = [
-        solve_one_vs_rest(problem, MARGIN_LOSSES["hinge"], 0.1, n_jobs=n_jobs, seed=5)
-        for n_jobs in (1, 2, 3, -1)
-    ]
+    objective = Objective(problem, MARGIN_LOSSES["hinge"], flat(20), 0.1)
+    answers = [solve_one_vs_rest(objective, Limits(seed=5))]
+    for n_jobs in (2, 3, -1):
+        with ThreadEngine(n_jobs) as engine:
+            answers.append(solve_one_vs_rest(objective, Limits(seed=5, engine=engine)))
     for answer in answers[1:]:
-        np.testing.assert_array_equal(answer.weights.coef, answers[0].weights.coef)
-        np.testing.assert_array_equal(answer.weights.intercept, answers[0].weights.intercept)
+        np.testing.assert_array_equal(answer.vectors.coef, answers[0].vectors.coef)
+        np.testing.assert_array_equal(answer.vectors.intercept, answers[0].vectors.intercept)
         np.testing.assert_array_equal(answer.dual.toarray(), answers[0].dual.toarray())
         assert answer.n_iter == answers[0].n_iter
 
@@ -148,10 +144,10 @@ def test_a_seed_changes_the_path_and_not_the_optimum():
     X, y = blobs(300, seed=5)
     first, one = solved(X, y, "squared_hinge", seed=0)
     second, two = solved(X, y, "squared_hinge", seed=1)
-    assert not np.array_equal(first.weights.coef, second.weights.coef)
+    assert not np.array_equal(first.vectors.coef, second.vectors.coef)
     assert one.primal == pytest.approx(two.primal, rel=1e-6)
     again, _ = solved(X, y, "squared_hinge", seed=0)
-    np.testing.assert_array_equal(first.weights.coef, again.weights.coef)
+    np.testing.assert_array_equal(first.vectors.coef, again.vectors.coef)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -161,10 +157,10 @@ def test_weights_too_large_to_keep_dense(monkeypatch, n_classes):
     dense, expected = solved(X, y, "hinge")
     monkeypatch.setattr(one_vs_rest, "_DENSE_BYTES", 0)
     sparse, certificate = solved(X, y, "hinge")
-    assert sparse.weights.is_sparse
-    assert not dense.weights.is_sparse
-    np.testing.assert_array_equal(sparse.weights.coef.toarray(), dense.weights.coef)
-    assert not sparse.weights.coef.toarray()[:, 3].any()
+    assert sparse.vectors.is_sparse
+    assert not dense.vectors.is_sparse
+    np.testing.assert_array_equal(sparse.vectors.coef.toarray(), dense.vectors.coef)
+    assert not sparse.vectors.coef.toarray()[:, 3].any()
     np.testing.assert_allclose(certificate.class_primal, expected.class_primal, rtol=1e-12)
     np.testing.assert_allclose(certificate.class_dual, expected.class_dual, rtol=1e-12)
 
@@ -176,9 +172,9 @@ def test_the_dual_gives_the_weights():
     dual = solution.dual.toarray()
     assert dual.shape == (4, 300)
     assert np.all(dual >= 0)
-    np.testing.assert_allclose((dual * sign.T) @ X, solution.weights.coef, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose((dual * sign.T) @ X, solution.vectors.coef, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(
-        9.0 * (dual * sign.T).sum(axis=1), solution.weights.intercept, rtol=1e-8, atol=1e-10
+        9.0 * (dual * sign.T).sum(axis=1), solution.vectors.intercept, rtol=1e-8, atol=1e-10
     )
 
 
@@ -186,6 +182,6 @@ def test_the_dual_gives_the_weights():
 def test_more_classes_than_a_block_holds(name):
     X, y = blobs(150, n_classes=37, seed=8)
     solution, certificate = solved(X, y, name, tol=1e-5)
-    assert solution.weights.coef.shape == (37, 8)
+    assert solution.vectors.coef.shape == (37, 8)
     assert certificate.class_primal.shape == (37,)
     assert np.all(certificate.class_primal - certificate.class_dual <= 1.01e-5 * certificate.class_primal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,13 +13,15 @@ import pytest
 from reference import node_weights_twin as structures
 from reference.structured_twin import cost_matrix, row_costs, with_constant
 from taxolearn import Taxonomy
-from taxolearn.certificates import certify_shared
+from taxolearn.certificates import certify
 from taxolearn.errors import DataError
 from taxolearn.losses import structured_hinge
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.regularizers import largest_penalty, node_weights, path_sum, shared_weights
-from taxolearn.solvers import Status, shared, solve_shared, solve_structured
-from taxolearn.solvers.shared import _Alternation
+from taxolearn.scales import largest_penalty, node_weights, shared_scales
+from taxolearn.solvers import Limits, Start, Status, shared, solve_shared, solve_structured
+from taxolearn.solvers.shared import Alternation
+from taxolearn.ties import path_sum, shared_tie
 
 N_ROWS = 24
 TREE = Taxonomy.from_paths(["r/a/l1", "r/a/l2", "r/b/l3", "r/b/l4"])
@@ -56,16 +59,19 @@ class Case:
         self.y[: len(labels)] = labels
         self.problem = make_problem(self.X, self.y, taxonomy, empty_classes="keep", **weights)
         self.nodes = self.problem.class_nodes
-        self.first = path_sum(taxonomy, self.nodes, node_weights(taxonomy, "maxmin", class_nodes=self.nodes))
+        self.first = shared_tie(
+            taxonomy, self.nodes, node_weights(taxonomy, "maxmin", class_nodes=self.nodes)
+        )
         self.loss = structured_hinge(self.problem, self.first, cost)
 
-    def solve(self, tie=None, **options):
-        tie = self.first if tie is None else tie
-        return solve_shared(self.problem, self.loss, tie, self.C, **options)
+    def objective(self, tie=None):
+        return Objective(self.problem, self.loss, self.first if tie is None else tie, self.C)
+
+    def solve(self, tie=None, start=None, **limits):
+        return solve_shared(self.objective(tie), Limits(**{"tol": 1e-3, **limits}), start)
 
     def certificate(self, solution):
-        learned = path_sum(self.problem.taxonomy, self.nodes, solution.details["scale"])
-        return certify_shared(self.problem, solution, self.loss, learned, self.C, 1.0)
+        return certify(self.objective(), solution)
 
     def optimum(self):
         taxonomy = self.problem.taxonomy
@@ -123,21 +129,40 @@ def test_labels_at_inner_nodes_and_classes_without_rows():
     case = Case(TREE, ["a", "l1", "l3"])
     assert case.problem.classes == ("a", "l1", "l2", "l3", "l4")
     solution = check(case)
-    assert np.isfinite(solution.weights.coef).all()
+    assert np.isfinite(solution.vectors.coef).all()
 
 
 def test_a_warm_start_takes_fewer_passes():
     case = Case(TREE, ["l1", "l2", "l3", "l4"])
     cold = case.solve(tol=1e-5)
-    learned = path_sum(TREE, case.nodes, cold.details["scale"])
-    warm = case.solve(learned, tol=1e-5, start=cold.dual)
+    warm = case.solve(tol=1e-5, start=Start(cold.dual, cold.state))
     assert warm.status is Status.CONVERGED
     assert warm.n_iter < cold.n_iter
+    np.testing.assert_array_equal(cold.state, cold.details["scale"])
+    assert warm.n_iter < case.solve(tol=1e-5, start=Start(cold.dual)).n_iter
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["no array", np.ones(3), np.zeros(TREE.n_nodes), np.ones(TREE.n_nodes), np.full(TREE.n_nodes, 1)],
+    ids=["word", "length", "zero", "too heavy", "integers"],
+)
+def test_a_state_that_does_not_fit_is_not_used(state):
+    case = Case(TREE, ["l1", "l2", "l3", "l4"])
+    found, plain = case.solve(start=Start(None, state)), case.solve()
+    np.testing.assert_array_equal(found.state, plain.state)
+
+
+def test_it_requires_scales_that_are_learned():
+    case = Case(TREE, ["l1", "l2", "l3", "l4"])
+    given = path_sum(TREE, case.nodes, case.first.scale)
+    with pytest.raises(DataError, match=r"^solver='shared' needs scales that are learned$"):
+        case.solve(given)
 
 
 def test_a_zero_weight_is_refused():
     case = Case(TREE, ["l1", "l2", "l3", "l4"])
-    flat = path_sum(TREE, case.nodes, TREE.is_leaf.astype(float))
+    flat = shared_tie(TREE, case.nodes, TREE.is_leaf.astype(float))
     with pytest.raises(DataError, match=r"the first weight of 'r' is 0, .* strictly positive weights$"):
         case.solve(flat)
 
@@ -151,13 +176,14 @@ def test_why_a_zero_weight_is_refused():
     rows = [[0.3 if name[0] == "a" else -0.3, *(3.0 * np.eye(4)[int(name[1])])] for name in names]
     case.X, case.y = np.array(rows * 3), names * 3
     case.problem = make_problem(case.X, case.y, tree)
-    flat = path_sum(tree, case.nodes, tree.is_leaf.astype(float))
-    run = _Alternation(case.problem, case.loss, flat, case.C, 1.0, None, 0)
-    for _ in range(5):
-        solution = run._vectors(None, 1e-6, 10_000, None)
-        squares = solution.details["node_squares"]
-        run.scale = shared_weights(tree, squares, class_nodes=case.nodes)
-        assert not run.scale[~tree.is_leaf].any()
+    flat = shared_tie(tree, case.nodes, tree.is_leaf.astype(float))
+    with Limits().run() as run:
+        turns = Alternation(case.objective(flat), Limits(), run, Start(), None)
+        for _ in range(5):
+            solution = turns.turn_of_vectors(1e-6, 10_000)
+            squares = solution.details["node_squares"]
+            turns.scale = shared_scales(tree, squares, class_nodes=case.nodes)
+            assert not turns.scale[~tree.is_leaf].any()
     optimum = case.optimum()
     assert solution.history[-1].primal > 2 * optimum
     found = case.solve(tol=5e-6)
@@ -169,11 +195,11 @@ def test_weights_are_held_once_and_the_best_are_made_anew_from_their_dual(monkey
     case = Case(TREE, ["l1", "l2", "l3", "l4"], C=10.0)
     made = []
 
-    def watched(*args, **options):
+    def watched(objective, limits, start):
         assert all(weights() is None for weights in made)
-        solution = solve_structured(*args, **options)
-        made.append(weakref.ref(solution.weights.nodes))
-        remade.append(options["max_iter"] == 0)
+        solution = solve_structured(objective, limits, start)
+        made.append(weakref.ref(solution.vectors.nodes))
+        remade.append(limits.max_iter == 0)
         return solution
 
     monkeypatch.setattr(shared, "solve_structured", watched)
@@ -206,9 +232,9 @@ def test_limits_end_it_with_usable_weights():
 def test_weights_that_exceed_one_along_a_path_are_no_certificate():
     case = Case(TREE, ["l1", "l2", "l3", "l4"])
     solution = case.solve(tol=1e-3)
-    heavy = path_sum(TREE, case.nodes, np.ones(TREE.n_nodes))
-    with pytest.raises(DataError, match="node weights sum to 3 along a path"):
-        certify_shared(case.problem, solution, case.loss, heavy, case.C, 1.0)
+    heavy = replace(solution, details={**solution.details, "scale": np.ones(TREE.n_nodes)})
+    with pytest.raises(DataError, match="scales sum to 3 along a path"):
+        case.certificate(heavy)
 
 
 @pytest.mark.parametrize("dag", [False, True], ids=["tree", "dag"])

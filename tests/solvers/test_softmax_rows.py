@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 from tied_cases import CASES, ROWS, SINGLE, check_optimum
 
-from taxolearn.certificates.softmax import certify_softmax
+from taxolearn.certificates import certify
+from taxolearn.engines import ThreadEngine
 from taxolearn.errors import DataError, LabelError
 from taxolearn.kernels import softmax_rows as kernels
 from taxolearn.losses.softmax import Softmax
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.regularizers import flat
-from taxolearn.solvers import Status, solve_smooth, solve_softmax_rows
+from taxolearn.solvers import Limits, Start, Status, softmax_rows, solve_newton, solve_softmax_rows
+from taxolearn.ties import flat
 
 LOSS = Softmax()
 
 
-def solved(case, **settings):
-    problem = case.problem()
-    tie = case.tie(problem)
-    solution = solve_softmax_rows(problem, LOSS, tie, case.C, **{**case.bias(), **settings})
-    return solution, certify_softmax(problem, solution, tie, case.C, case.bias_feature, case.bias_prior)
+def solved(case, start=None, **limits):
+    objective = case.objective(LOSS)
+    solution = solve_softmax_rows(objective, Limits(**{"tol": 1e-3, **limits}), start)
+    return solution, certify(objective, solution)
 
 
 @pytest.mark.parametrize("key", SINGLE)
@@ -43,18 +46,41 @@ def test_sparse_rows_are_the_same_as_dense_ones_and_as_newton():
     case = CASES["tree, root free"]
     dense, sparse = (make_problem(rows, case.labels, case.taxonomy) for rows in (X, sp.csr_array(X)))
     tie = case.tie(dense)
-    ours = [solve_softmax_rows(problem, LOSS, tie, 3.0, tol=1e-10) for problem in (dense, sparse)]
-    theirs = solve_smooth(dense, LOSS, tie, 3.0, tol=1e-10)
+    objective, limits = Objective(dense, LOSS, tie, 3.0), Limits(tol=1e-10)
+    ours = [solve_softmax_rows(replace(objective, problem=problem), limits) for problem in (dense, sparse)]
+    theirs = solve_newton(objective, limits)
     np.testing.assert_allclose(ours[0].dual.toarray(), ours[1].dual.toarray(), atol=1e-9)
-    np.testing.assert_allclose(ours[0].weights.coef, theirs.weights.coef, atol=1e-4)
+    np.testing.assert_allclose(ours[0].vectors.coef, theirs.vectors.coef, atol=1e-4)
     np.testing.assert_allclose(ours[0].dual.toarray(), theirs.dual.toarray(), atol=1e-4)
 
 
-def test_threads_change_nothing():
-    case = CASES["tree, scales"]
-    one, two = (solved(case, tol=1e-6, n_jobs=n_jobs)[0] for n_jobs in (1, 2))
-    np.testing.assert_array_equal(one.weights.coef, two.weights.coef)
+def test_threads_change_nothing(monkeypatch):
+    monkeypatch.setattr(softmax_rows, "LIGHT_WORK", 1000)
+    found = []
+    for n_jobs in (1, 2):
+        with ThreadEngine(n_jobs) as engine:
+            found.append(solved(CASES["tree, scales"], tol=1e-6, engine=engine)[0])
+    one, two = found
+    np.testing.assert_array_equal(one.vectors.coef, two.vectors.coef)
     assert [step[1:] for step in one.history] == [step[1:] for step in two.history]
+
+
+def test_rows_that_cannot_be_written_to_are_copied():
+    """As on an engine that shares no memory, or shares it for reading."""
+    objective = CASES["tree, scales"].objective(LOSS)
+    ascent = softmax_rows._Ascent(objective, Start())
+    mine = softmax_rows.Iterate(*(part.copy() for part in ascent.iterate))
+    for part in mine:
+        part.flags.writeable = False
+    order = np.arange(24)
+    tasks = [softmax_rows.PassTask(order, 0.0, iterate) for iterate in (mine, ascent.iterate)]
+    with Limits().run() as run:
+        (moved, found), (again, kept) = run.map(softmax_rows.ascend_rows, ascent.shared, tasks, light=True)
+    assert moved == again == 24
+    assert kept.p is ascent.iterate.p
+    for part, other, given in zip(found, kept, mine, strict=True):
+        np.testing.assert_array_equal(part, other)
+        assert not np.shares_memory(part, given)
 
 
 def test_every_pass_raises_the_dual_and_the_bounds_hold():
@@ -68,12 +94,12 @@ def test_every_pass_raises_the_dual_and_the_bounds_hold():
 def test_a_start_from_the_optimum_ends_at_once():
     case = CASES["row and class weights"]
     first, _ = solved(case, tol=1e-8)
-    again, _ = solved(case, tol=1.1e-8, start=first.dual)
+    again, _ = solved(case, tol=1.1e-8, start=Start(first.dual, "not to be read"))
     assert (again.n_iter, again.status) == (0, Status.CONVERGED)
     with pytest.raises(
-        DataError, match=r"^start has shape \(2, 2\), but the duals, rows x classes, have \(24, 6\)$"
+        DataError, match=r"^start has shape \(2, 2\), but the duals, classes x rows, have \(6, 24\)$"
     ):
-        solved(case, start=sp.csr_array((2, 2)))
+        solved(case, start=Start(sp.csr_array((2, 2))))
 
 
 def test_scores_of_hundreds_do_no_harm():
@@ -82,8 +108,9 @@ def test_scores_of_hundreds_do_no_harm():
         1000.0 * ROWS, CASES["tree, root pinned"].labels, CASES["tree, root pinned"].taxonomy
     )
     tie = CASES["tree, root pinned"].tie(problem)
-    solution = solve_softmax_rows(problem, LOSS, tie, 1e4, max_iter=50)
-    certificate = certify_softmax(problem, solution, tie, 1e4, 1.0)
+    objective = Objective(problem, LOSS, tie, 1e4)
+    solution = solve_softmax_rows(objective, Limits(tol=1e-3, max_iter=50))
+    certificate = certify(objective, solution)
     assert np.isfinite(certificate.primal)
     assert certificate.dual <= certificate.primal
     assert np.all(np.diff([step.dual for step in solution.history]) > -1e-6 * abs(certificate.primal))
@@ -99,8 +126,8 @@ def test_limits_are_reported():
 
 def test_several_labels_are_refused():
     problem = make_problem(ROWS, CASES["several labels a row"].labels)
-    with pytest.raises(LabelError, match="labels, but loss='softmax' needs exactly one a row"):
-        solve_softmax_rows(problem, LOSS, flat(6), 1.0)
+    with pytest.raises(LabelError, match="labels, and this loss takes one label per row"):
+        solve_softmax_rows(Objective(problem, LOSS, flat(6)))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -12,62 +12,65 @@ import time
 import numpy as np
 import pytest
 
-from taxolearn.certificates import certify_one_vs_rest
-from taxolearn.engines import Outcome
+from taxolearn.certificates import certify
+from taxolearn.engines import Outcome, ThreadEngine
 from taxolearn.losses import Hinge
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Progress, Solution, Status, one_vs_rest, solve_one_vs_rest
+from taxolearn.solvers import Limits, Progress, Solution, Status, solve_one_vs_rest
+from taxolearn.ties import flat
 
 NEVER = {"tol": -1.0, "max_iter": 10**9}  # no gap is below this tolerance: only a stop ends the solve
 
 
 @pytest.fixture(scope="module")
-def problem():
+def objective():
     """Twenty overlapping classes: two blocks."""
     rng = np.random.default_rng(0)
     label = np.arange(400) % 20
-    return make_problem(rng.normal(size=(20, 10))[label] + 2.0 * rng.normal(size=(400, 10)), label)
+    problem = make_problem(rng.normal(size=(20, 10))[label] + 2.0 * rng.normal(size=(400, 10)), label)
+    return Objective(problem, Hinge(), flat(20))
 
 
 @pytest.fixture(scope="module")
-def optimum(problem):
-    solution = solve_one_vs_rest(problem, Hinge(), 1.0, tol=1e-7, max_iter=50_000)
+def optimum(objective):
+    solution = solve_one_vs_rest(objective, Limits(tol=1e-7, max_iter=50_000))
     assert solution.status is Status.CONVERGED
-    return certify_one_vs_rest(problem, solution, Hinge(), 1.0, 1.0)
+    return certify(objective, solution)
 
 
-def honest(problem, solution, optimum):
+def honest(objective, solution, optimum):
     """The certificate of whatever came back: a true bracket of the optimum, class by class."""
-    assert np.isfinite(solution.weights.coef).all()
-    assert solution.weights.coef.shape == (20, 10)
+    assert np.isfinite(solution.vectors.coef).all()
+    assert solution.vectors.coef.shape == (20, 10)
     assert solution.dual.shape == (20, 400)
-    certificate = certify_one_vs_rest(problem, solution, Hinge(), 1.0, 1.0)
+    certificate = certify(objective, solution)
     assert certificate.status is solution.status
     assert np.all(certificate.class_dual <= optimum.class_primal * (1 + 1e-9))
     assert np.all(certificate.class_primal >= optimum.class_dual * (1 - 1e-9))
     return certificate
 
 
-def test_iteration_limit(problem, optimum):
-    solution = solve_one_vs_rest(problem, Hinge(), 1.0, tol=1e-6, max_iter=1)
+def test_iteration_limit(objective, optimum):
+    solution = solve_one_vs_rest(objective, Limits(tol=1e-6, max_iter=1))
     assert solution.status is Status.ITERATION_LIMIT
     assert solution.n_iter == 1
-    certificate = honest(problem, solution, optimum)
+    certificate = honest(objective, solution, optimum)
     assert 1e-6 < certificate.gap < 1.0
     assert solution.history[-1].gap == pytest.approx(certificate.gap, rel=1e-6)
 
-    more = solve_one_vs_rest(problem, Hinge(), 1.0, tol=1e-9, max_iter=8)
+    more = solve_one_vs_rest(objective, Limits(tol=1e-9, max_iter=8))
     assert more.n_iter == 8
-    assert honest(problem, more, optimum).dual > certificate.dual
+    assert honest(objective, more, optimum).dual > certificate.dual
 
 
-def test_a_time_limit_before_the_first_look_keeps_the_first_block(problem, optimum):
-    solution = solve_one_vs_rest(problem, Hinge(), 1.0, tol=1e-4, max_seconds=1e-9, n_jobs=1)
+def test_a_time_limit_before_the_first_look_keeps_the_first_block(objective, optimum):
+    solution = solve_one_vs_rest(objective, Limits(max_seconds=1e-9))
     assert solution.status is Status.TIME_LIMIT
-    certificate = honest(problem, solution, optimum)
-    solved = np.abs(solution.weights.coef).sum(axis=1) > 0
+    certificate = honest(objective, solution, optimum)
+    solved = np.abs(solution.vectors.coef).sum(axis=1) > 0
     assert solved.tolist() == [True] * 16 + [False] * 4
-    # a class that was never begun: zero weights lose C a row, and the zero dual proves nothing
+    # a class that was never begun: zero weights lose C per row, and the zero dual proves nothing
     np.testing.assert_allclose(certificate.class_primal[16:], 400.0)
     np.testing.assert_array_equal(certificate.class_dual[16:], 0.0)
     assert certificate.gap < 1.0
@@ -75,89 +78,97 @@ def test_a_time_limit_before_the_first_look_keeps_the_first_block(problem, optim
     assert solution.history[0].done == 16
 
 
-def test_a_time_limit_within_a_block(problem, optimum):
-    solution = solve_one_vs_rest(problem, Hinge(), 1.0, max_seconds=0.3, n_jobs=1, **NEVER)
+def test_a_time_limit_within_a_block(objective, optimum):
+    solution = solve_one_vs_rest(objective, Limits(max_seconds=0.3, **NEVER))
     assert solution.status is Status.TIME_LIMIT
     assert solution.n_iter > 1
-    certificate = honest(problem, solution, optimum)
+    certificate = honest(objective, solution, optimum)
     # the class at work when the time was over has what it had; those behind it in the block were not begun
-    assert solution.weights.coef[0].any()
+    assert solution.vectors.coef[0].any()
     assert certificate.class_dual[0] > 0.9 * optimum.class_dual[0]
 
 
-def test_time_to_spare_is_no_limit(problem, optimum):
-    solution = solve_one_vs_rest(problem, Hinge(), 1.0, max_seconds=3600.0, n_jobs=2)
+def test_time_to_spare_is_no_limit(objective, optimum):
+    with ThreadEngine(2) as engine:
+        solution = solve_one_vs_rest(objective, Limits(max_seconds=3600.0, engine=engine))
     assert solution.status is Status.CONVERGED
-    assert honest(problem, solution, optimum).holds(1e-4)
+    assert honest(objective, solution, optimum).holds(1e-4)
 
 
-def test_interrupted_after_the_first_block(problem, optimum):
-    def interrupt(done, total, progress):
-        if done == 1:
+def test_interrupted_after_the_first_block(objective, optimum):
+    def interrupt(progress, dual):
+        if progress.done == 16:
             raise KeyboardInterrupt  # as if Ctrl-C came here
 
-    solution = solve_one_vs_rest(problem, Hinge(), 1.0, n_jobs=1, on_block=interrupt)
+    solution = solve_one_vs_rest(objective, watch=interrupt)
     assert solution.status is Status.INTERRUPTED
-    certificate = honest(problem, solution, optimum)
+    certificate = honest(objective, solution, optimum)
     assert np.all(certificate.class_primal[:16] <= optimum.class_primal[:16] * (1 + 2e-4))
-    np.testing.assert_array_equal(solution.weights.coef[16:], 0.0)
+    np.testing.assert_array_equal(solution.vectors.coef[16:], 0.0)
 
 
-def test_an_interrupt_when_all_is_done_changes_nothing(problem, optimum):
-    def interrupt(done, total, progress):
-        if done == total:
+def test_an_interrupt_when_all_is_done_changes_nothing(objective, optimum):
+    def interrupt(progress, dual):
+        if progress.done == progress.total:
             raise KeyboardInterrupt
 
-    solution = solve_one_vs_rest(problem, Hinge(), 1.0, on_block=interrupt)
+    solution = solve_one_vs_rest(objective, watch=interrupt)
     assert solution.status is Status.CONVERGED
-    assert honest(problem, solution, optimum).holds(1e-4)
+    assert honest(objective, solution, optimum).holds(1e-4)
 
 
-def test_an_error_in_the_callback_reaches_the_caller(problem):
-    def fail(done, total, progress):
+def test_an_error_in_the_callback_reaches_the_caller(objective):
+    def fail(progress, dual):
         raise ValueError("no more paper")
 
     with pytest.raises(ValueError, match="no more paper"):
-        solve_one_vs_rest(problem, Hinge(), 1.0, on_block=fail)
+        solve_one_vs_rest(objective, watch=fail)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_history_and_callback(problem, n_jobs):
+def test_history_and_callback(objective, n_jobs):
     calls = []
-    solution = solve_one_vs_rest(
-        problem, Hinge(), 1.0, n_jobs=n_jobs, on_block=lambda *call: calls.append(call)
-    )
+    with ThreadEngine(n_jobs) as engine:
+        solution = solve_one_vs_rest(
+            objective,
+            Limits(engine=engine),
+            watch=lambda progress, dual: calls.append((progress, dual())),
+        )
     history = solution.history
     assert len(history) == len(calls) >= 2
-    assert [call[0] for call in calls] == list(range(1, len(calls) + 1))
-    assert {call[1] for call in calls} == {len(calls)}
-    assert [call[2] for call in calls] == history
+    assert [progress for progress, _ in calls] == history
+    assert {progress.total for progress in history} == {20}
     assert np.all(np.diff([entry.done for entry in history]) > 0)
     assert np.all(np.diff([entry.seconds for entry in history]) >= 0)
     assert history[-1].done == 20
-    certificate = certify_one_vs_rest(problem, solution, Hinge(), 1.0, 1.0)
+    for progress, dual in calls:
+        rows = dual.toarray()
+        known = rows.any(axis=1)
+        assert known.sum() == progress.done
+        np.testing.assert_array_equal(rows[known], solution.dual.toarray()[known])
+    certificate = certify(objective, solution)
     assert history[-1].primal == pytest.approx(certificate.primal, rel=1e-9)
     assert history[-1].dual == pytest.approx(certificate.dual, rel=1e-9)
 
 
-def test_history_counts_the_classes_that_are_done(problem, monkeypatch):
-    class Backwards(one_vs_rest.ThreadEngine):
+def test_history_counts_the_classes_that_are_done(objective):
+    class Backwards(ThreadEngine):
         """An engine whose last and smallest block ends first."""
 
-        def run(self, function, tasks, on_result):
+        def map(self, function, shared, tasks, clock, on_result):
             for task in reversed(tasks):
-                on_result(task, function(task))
+                on_result(task, function(shared, task, clock))
             return Outcome.COMPLETED
 
-    monkeypatch.setattr(one_vs_rest, "ThreadEngine", Backwards)
-    solution = solve_one_vs_rest(problem, Hinge(), 1.0)
+    solution = solve_one_vs_rest(objective, Limits(engine=Backwards()))
     assert [entry.done for entry in solution.history] == [4, 20]
 
 
 def test_two_classes_count_as_two_in_the_history():
     problem = make_problem(np.random.default_rng(1).normal(size=(30, 3)), np.arange(30) % 2)
-    solution = solve_one_vs_rest(problem, Hinge(), 1.0)
-    certificate = certify_one_vs_rest(problem, solution, Hinge(), 1.0, 1.0)
+    objective = Objective(problem, Hinge(), flat(2))
+    solution = solve_one_vs_rest(objective)
+    certificate = certify(objective, solution)
     assert solution.history[-1].gap == pytest.approx(certificate.gap, rel=1e-6, abs=1e-12)
 
 
@@ -174,28 +185,26 @@ CHILD = """
 import json, sys, warnings
 import numpy as np
 from taxolearn import OneVsRestSVM
-from taxolearn.engines import ThreadEngine
 from taxolearn.solvers import one_vs_rest
 
-class Telling(ThreadEngine):
-    def run(self, function, tasks, on_result):
-        def told(task):
-            print("started", flush=True)
-            return function(task)
-        return super().run(told, tasks, on_result)
+solve_classes = one_vs_rest.solve_classes
+
+def telling(shared, task, clock):
+    print("started", flush=True)
+    return solve_classes(shared, task, clock)
 
 rng = np.random.default_rng(0)
 label = np.arange(8000) % 40
 X = rng.normal(size=(40, 60))[label] + 3.0 * rng.normal(size=(8000, 60))
 OneVsRestSVM(loss="hinge").fit(X[:80], label[:80])  # compiles
-one_vs_rest.ThreadEngine = Telling
+one_vs_rest.solve_classes = telling
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     model = OneVsRestSVM(loss="hinge", C=10.0, tol=1e-300, max_iter=10**9).fit(X, label)
 certificate = model.certificate_
 print(json.dumps({
     "status": certificate.status.value, "gap": certificate.gap, "dual": certificate.dual,
-    "finite": bool(np.isfinite(model.weights_.coef).all()), "any": bool(model.weights_.coef.any()),
+    "finite": bool(np.isfinite(model.vectors_.coef).all()), "any": bool(model.vectors_.coef.any()),
     "warnings": [str(w.message) for w in caught],
 }))
 """

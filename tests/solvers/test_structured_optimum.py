@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 from reference.structured_twin import Twin, cost_matrix, margins_and_scalings, row_costs, with_constant
 from strategies import taxonomies
 from taxolearn import Taxonomy
-from taxolearn.certificates import certify_structured
+from taxolearn.certificates import certify, columns, sums
 from taxolearn.certificates import structured as certificate_code
 from taxolearn.errors import DataError, EmptyClassWarning
 from taxolearn.losses import structured_hinge
 from taxolearn.losses.structured import COSTS, RESCALINGS
-from taxolearn.models import NodeWeights
+from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.regularizers import flat, path_sum
-from taxolearn.solvers import Solution, Status, solve_structured, structured
+from taxolearn.solvers import Limits, Solution, Status, solve_structured, structured
+from taxolearn.ties import flat, path_sum
+from taxolearn.vectors import NodeVectors
 
 TREE = Taxonomy.from_edges([("r", "a"), ("r", "b"), ("a", 1), ("a", 2), ("b", 3), ("b", 4), (4, 5), ("r", 6)])
 DAG = Taxonomy.from_edges(
@@ -61,7 +62,8 @@ class Case:
         else:
             delta = cost_matrix(cost, taxonomy, problem.class_nodes, nodes_scale)
         self.loss = structured_hinge(problem, self.tie, cost, rescaling)
-        self.C, self.bias_feature = C, bias_feature
+        self.bias_feature = bias_feature
+        self.objective = Objective(problem, self.loss, self.tie, C, bias_feature)
         number = {name: k for k, name in enumerate(problem.classes)}
         self.twin = Twin(
             with_constant(X, bias_feature), [number.get(name, 0) for name in labels],
@@ -69,14 +71,11 @@ class Case:
             *margins_and_scalings(delta, rescaling),
         )  # fmt: skip
 
-    def solve(self, tol=1e-8, **options):
-        options = {"max_iter": 200_000, **options}
-        return solve_structured(
-            self.problem, self.loss, self.tie, self.C, bias_feature=self.bias_feature, tol=tol, **options
-        )
+    def solve(self):
+        return solve_structured(self.objective, Limits(tol=1e-8, max_iter=200_000))
 
     def certify(self, solution):
-        return certify_structured(self.problem, solution, self.loss, self.tie, self.C, self.bias_feature)
+        return certify(self.objective, solution)
 
     def random_solution(self, rng):
         """Weights and a feasible dual that no solver made."""
@@ -89,8 +88,8 @@ class Case:
             [1.0, 3.0], size=(len(share), 1)
         )
         alpha = share * self.twin.c[:, None]
-        weights = NodeWeights(nodes, self.tie.paths, self.bias_feature * (self.tie.paths @ bias))
-        solution = Solution(weights, sp.csr_array(alpha), Status.CONVERGED, 1, details={"node_bias": bias})
+        weights = NodeVectors(nodes, self.tie.paths, self.bias_feature * (self.tie.paths @ bias))
+        solution = Solution(weights, sp.csr_array(alpha.T), Status.CONVERGED, 1, details={"node_bias": bias})
         return solution, np.vstack([nodes, bias]).T, alpha
 
 
@@ -105,13 +104,13 @@ def check(case):
     last = solution.history[-1]
     assert (last.primal, last.dual) == pytest.approx((certificate.primal, certificate.dual), rel=1e-9)
     # and both once more by the twin's formulas
-    U = np.vstack([solution.weights.nodes, solution.details["node_bias"]]).T
+    U = np.vstack([solution.vectors.nodes, solution.details["node_bias"]]).T
     assert case.twin.primal(U) == pytest.approx(certificate.primal, rel=1e-10)
-    assert case.twin.dual(solution.dual.toarray()) == pytest.approx(certificate.dual, rel=1e-10)
+    assert case.twin.dual(solution.dual.toarray().T) == pytest.approx(certificate.dual, rel=1e-10)
     squares = (U**2).sum(axis=1)
     np.testing.assert_allclose(solution.details["node_squares"], squares, rtol=1e-10)
-    live = case.tie.scale > 0
-    value = solution.details["linear"] - 0.5 * (squares[live] / case.tie.scale[live]).sum()
+    positive = case.tie.scale > 0
+    value = solution.details["linear"] - 0.5 * (squares[positive] / case.tie.scale[positive]).sum()
     assert value == pytest.approx(certificate.dual, rel=1e-8)
     return solution
 
@@ -171,7 +170,7 @@ def test_costs_computed_when_asked_for_give_the_same(monkeypatch, layout):
     tabulated = case.solve()
     monkeypatch.setattr(structured, "_TABLE_CLASSES", 0)
     computed = case.solve()
-    np.testing.assert_allclose(computed.weights.nodes, tabulated.weights.nodes, atol=1e-6)
+    np.testing.assert_allclose(computed.vectors.nodes, tabulated.vectors.nodes, atol=1e-6)
 
 
 @settings(deadline=None, max_examples=40)
@@ -205,12 +204,14 @@ def test_blocks_and_sparse_weights_give_the_same_certificate(monkeypatch):
     case = Case(TREE, "normalized", "slack", NAMES["tree"], layout="sparse")
     solution, *_ = case.random_solution(np.random.default_rng(0))
     whole = case.certify(solution)
-    packed = NodeWeights(
-        sp.csr_array(solution.weights.nodes.T), solution.weights.paths, solution.weights.intercept
+    packed = NodeVectors(
+        sp.csr_array(solution.vectors.nodes.T), solution.vectors.paths, solution.vectors.intercept
     )
     packed_solution = Solution(packed, solution.dual, Status.CONVERGED, 1, details=solution.details)
-    monkeypatch.setattr(certificate_code, "_WEIGHT_BYTES", 100)
-    monkeypatch.setattr(certificate_code, "_ENTRIES", 9)
+    monkeypatch.setattr(certificate_code, "_SCORE_BYTES", 100)
+    monkeypatch.setattr(certificate_code, "_COST_BYTES", 100)
+    monkeypatch.setattr(columns, "_BYTES", 100)
+    monkeypatch.setattr(sums, "_NODE_BYTES", 100)
     for other in (solution, packed_solution):
         parts = case.certify(other)
         assert (parts.primal, parts.dual) == pytest.approx((whole.primal, whole.dual), rel=1e-12)
@@ -220,10 +221,10 @@ def test_what_a_certificate_refuses():
     case = Case(TREE, names=NAMES["tree"], scale=np.array([0.0, *np.ones(TREE.n_nodes - 1)]))
     solution, _, alpha = case.random_solution(np.random.default_rng(0))
 
-    def changed(alpha=alpha, nodes=solution.weights.nodes, intercept=solution.weights.intercept):
-        weights = NodeWeights(nodes, solution.weights.paths, intercept)
+    def changed(alpha=alpha, nodes=solution.vectors.nodes, intercept=solution.vectors.intercept):
+        weights = NodeVectors(nodes, solution.vectors.paths, intercept)
         return case.certify(
-            Solution(weights, sp.csr_array(alpha), Status.CONVERGED, 1, details=solution.details)
+            Solution(weights, sp.csr_array(alpha.T), Status.CONVERGED, 1, details=solution.details)
         )
 
     assert np.isfinite(changed().gap)
@@ -231,8 +232,8 @@ def test_what_a_certificate_refuses():
         bad = alpha.copy()
         bad[3, 0] = wrong if wrong < 0 else case.twin.c[3] * 1.001 + bad[3].sum()
         assert changed(alpha=bad).dual == -np.inf
-    rooted = np.array(solution.weights.nodes)
+    rooted = np.array(solution.vectors.nodes)
     rooted[0, 0] = 1.0
     assert changed(nodes=rooted).primal == np.inf
     with pytest.raises(DataError, match="not the sums of the solution's node biases"):
-        changed(intercept=solution.weights.intercept + 1.0)
+        changed(intercept=solution.vectors.intercept + 1.0)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from strategies import taxonomies
 from taxolearn import Taxonomy
-from taxolearn.regularizers import PathSum, flat, merge_nodes, path_sum
 from taxolearn.solvers.tree_forest import Forest, make_forest
+from taxolearn.ties import PathSum, flat, merge_nodes, path_sum
 
 
 @st.composite
@@ -38,7 +38,7 @@ def path_of(forest: Forest, position: int) -> list[int]:
 def test_merged_nodes_leave_the_covariance_as_it_is(made):
     tie, _ = made
     merged, number = merge_nodes(tie)
-    np.testing.assert_allclose(merged.class_covariance(), tie.class_covariance(), rtol=1e-12)
+    np.testing.assert_allclose(merged.covariance, tie.covariance, rtol=1e-12)
     columns = merged.paths.toarray().T
     assert len({column.tobytes() for column in columns}) == len(columns)
     whole = tie.paths.toarray().T
@@ -63,7 +63,7 @@ def test_the_covariance_of_the_walk_is_that_of_the_paths(made):
         sits = path[-1]
         assert forest.first[sits] <= k < forest.own[sits]
         np.testing.assert_allclose(forest.reach[sits], found[k, k], rtol=1e-12)
-    expected = tie.class_covariance()[np.ix_(forest.classes, forest.classes)]
+    expected = tie.covariance[np.ix_(forest.classes, forest.classes)]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -71,13 +71,20 @@ def test_the_covariance_of_the_walk_is_that_of_the_paths(made):
 def test_trees_of_different_tops_share_nothing_and_cover_all_classes(made):
     tie, counted = made
     forest = make_forest(tie, counted)
-    covariance = tie.class_covariance()[np.ix_(forest.classes, forest.classes)]
+    covariance = tie.covariance[np.ix_(forest.classes, forest.classes)]
     ends = [0]
     for top in forest.tops:
         first, last = forest.first[top], forest.last[top]
         assert first == ends[-1]
         ends.append(last)
         assert not covariance[first:last, :first].any()
+        # its spans stand together, so that a task can take them out
+        nodes = slice(top, forest.end[top])
+        filled = forest.span_first[nodes] < forest.span_last[nodes]
+        if filled.any():
+            own = slice(forest.span_first[nodes][filled].min(), forest.span_last[nodes][filled].max())
+            assert first <= forest.spans[own].min()
+            assert forest.spans[own].max() <= last
     assert ends[-1] == len(forest.classes)
 
 
@@ -97,11 +104,11 @@ def test_every_node_with_a_vector_stands_somewhere(made):
 @given(ties(dag=False))
 def test_a_tree_is_walked_as_it_is(made):
     forest = make_forest(*made)
-    live = forest.scale > 0
-    spans = forest.spans[forest.span_first[live]]
-    np.testing.assert_array_equal(forest.span_last[live] - forest.span_first[live], 1)
-    np.testing.assert_array_equal(spans, np.stack((forest.first[live], forest.last[live]), axis=1))
-    assert sorted(set(forest.member[forest.member >= 0])) == np.flatnonzero(live).tolist()
+    positive = forest.scale > 0
+    spans = forest.spans[forest.span_first[positive]]
+    np.testing.assert_array_equal(forest.span_last[positive] - forest.span_first[positive], 1)
+    np.testing.assert_array_equal(spans, np.stack((forest.first[positive], forest.last[positive]), axis=1))
+    assert sorted(set(forest.member[forest.member >= 0])) == np.flatnonzero(positive).tolist()
     assert forest.unfolding == (1.0 if len(spans) else 0.0)
 
 

@@ -12,8 +12,9 @@ import pytest
 from reference.one_vs_rest_twin import signs_and_costs
 from reference.recursive_twin import path_root, tied_optimum
 from taxolearn import Taxonomy
+from taxolearn.objective import Objective
 from taxolearn.problem import Problem, make_problem
-from taxolearn.regularizers import PathSum, path_sum
+from taxolearn.ties import PathSum, path_sum
 
 TREE = Taxonomy.from_paths(["r/a/l1", "r/a/l2", "r/b/l3", "r/b/c/l4", "r/b/c/l5", "r/l6"])
 DAG = Taxonomy.from_edges(
@@ -87,6 +88,10 @@ class Case:
     def bias(self) -> dict[str, float]:
         return {"bias_feature": self.bias_feature, "bias_prior": self.bias_prior}
 
+    def objective(self, loss: Any, **changes: Any) -> Objective:
+        problem = self.problem()
+        return Objective(problem, loss, self.tie(problem), **{"C": self.C, **self.bias(), **changes})
+
     def signs_and_costs(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         """Of the twin; classes without a weighted row cost nothing."""
         sign, cost = signs_and_costs(
@@ -131,4 +136,4 @@ def check_optimum(name: str, case: Case, certificate: Any, solution: Any) -> Non
     assert certificate.dual <= optimum * (1 + 1e-8)
     assert certificate.primal >= optimum * (1 - 1e-8)
     scale = max(1.0, np.abs(weights).max())
-    np.testing.assert_allclose(solution.weights.coef, weights, atol=1e-4 * scale)
+    np.testing.assert_allclose(solution.vectors.coef, weights, atol=1e-4 * scale)

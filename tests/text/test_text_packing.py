@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from text_cases import MEDICAL, corpora
 
 from taxolearn.errors import DataError, ModelError
-from taxolearn.models import read_model, write_model
+from taxolearn.storage import read_model, write_model
 from taxolearn.text import TextFeatures
 
 EXAMPLES = settings(deadline=None, max_examples=60)

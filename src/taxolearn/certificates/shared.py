@@ -1,4 +1,4 @@
-"""The certificate of Shared SVM, whose node weights are learned."""
+"""Vectors along paths whose scales are learned, at most one in sum along every path."""
 
 from __future__ import annotations
 
@@ -6,47 +6,78 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.certificates.base import Certificate
-from taxolearn.certificates.structured import structured_dual, structured_primal
+from taxolearn.certificates.path_sum import PathSumSide
+from taxolearn.certificates.rounding import Array, Ball, gamma
+from taxolearn.certificates.scores import Rows
+from taxolearn.certificates.sums import Adjoint, squares_with_bias
+from taxolearn.engines import Run
 from taxolearn.errors import DataError
-from taxolearn.losses.structured import StructuredHinge
-from taxolearn.problem import Problem
-from taxolearn.regularizers import PathSum
-from taxolearn.solvers.solution import Solution
+from taxolearn.objective import Objective
+from taxolearn.solvers.base import Solution
+from taxolearn.structure import Taxonomy
 
-Array = npt.NDArray[np.float64]
+_SLACK = 1e-9  # by which the sum along a path may exceed one; the scales are then divided by it
 
 
-def certify_shared(
-    problem: Problem, solution: Solution, loss: StructuredHinge, tie: PathSum, C: float, bias_feature: float
-) -> Certificate:
-    """Bounds on the joint optimum of (14) of Choi, Sasaki and Srebro, over node vectors u and node weights a together.
+class SharedSide(PathSumSide):
+    """The joint optimum over node vectors u and scales a of (14) of Choi, Sasaki and Srebro.
 
-    Above: the objective at the given u and a = `tie.scale`, which must be feasible, sum of a_n <= 1 along every path.
-    Below, for any feasible dual alpha: sum alpha D - 1/2 max over feasible a of sum_n a_n ||z_n||^2, with z as in
-    `certify_structured`. The maximum is found node by node on a tree and by a linear programme on a DAG.
+    Above: the penalty at u and at the scales found (`details["scale"]` of the solution, else those of the tie). Below,
+    for any dual: the square is the largest of all scales, max over a of sum_n a_n ||z_n||^2.
 
-    >>> from taxolearn import SharedSVM, Taxonomy
+    >>> from taxolearn import Taxonomy
+    >>> from taxolearn.losses import Hinge
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.solvers import Status
+    >>> from taxolearn.ties import shared_tie
+    >>> from taxolearn.vectors import NodeVectors
     >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
-    >>> SharedSVM(tree, tol=1e-4).fit([[-1.0], [1.0]], ["Cat", "Dog"]).certificate_.holds(1e-4)
-    True
+    >>> tie = shared_tie(tree, tree.leaf_ids, np.full(3, 0.5))
+    >>> objective = Objective(make_problem([[-1.0], [1.0]], ["Cat", "Dog"], tree), Hinge(), tie)
+    >>> vectors = NodeVectors(np.ones((1, 3)), tie.paths, np.zeros(2))
+    >>> SharedSide(objective, Solution(vectors, sp.csr_array((2, 2)), Status.CONVERGED, 0)).penalty().value
+    3.0
     """
-    assert problem.taxonomy is not None
-    sums = tie.paths @ tie.scale
-    if sums.max() > 1 + 1e-9:
-        raise DataError(f"node weights sum to {sums.max():g} along a path; Shared SVM allows at most 1")
-    primal = structured_primal(problem, solution, loss, tie, C, bias_feature)
-    every = PathSum(tie.paths, np.ones(tie.n_nodes))  # z_n counts where a_n is zero, too
-    linear, squares = structured_dual(problem, solution.dual, loss, every, C, bias_feature)
-    if problem.taxonomy.is_tree:
-        largest = _on_tree(problem.taxonomy.parent, squares)
-    else:
-        largest = _on_dag(tie.paths, squares)
-    return Certificate(np.array([primal]), np.array([linear - 0.5 * largest]), solution.status)
+
+    def __init__(self, objective: Objective, solution: Solution) -> None:
+        self.taxonomy: Taxonomy = objective.tie.taxonomy
+        super().__init__(objective, solution)
+        self.independent = False
+
+    def _scale(self, solution: Solution) -> Array:
+        scale = np.asarray(solution.details.get("scale", self.tie.scale), dtype=np.float64)
+        self.most = float((self.tie.paths @ scale).max(initial=0.0))
+        if self.most > 1 + _SLACK:
+            raise DataError(f"scales sum to {self.most:g} along a path; learned ones may sum to at most 1")
+        return scale
+
+    def penalty(self) -> Ball:
+        """1/2 sum_n ||u_n||^2 / a_n, with scales that keep to their sums exactly."""
+        found = super().penalty()
+        depth = float(np.diff(self.paths.indptr).max(initial=1))
+        return found * Ball(max(1.0, self.most), gamma(depth))
+
+    def square(self, adjoint: Adjoint, rows: Rows, run: Run) -> Ball:
+        """max over scales a of sum_n a_n ||z_n||^2; z_n counts where the scale found is zero, too."""
+        under = sp.csr_array(self.paths.T)
+        squares = squares_with_bias(under, adjoint, rows, run, self.tied)
+        if not np.isfinite(squares.value).all():
+            return Ball(np.nan, np.inf)
+        high = squares.value + squares.error
+        low = np.maximum(0.0, squares.value - squares.error)
+        if self.taxonomy.is_tree:
+            value = _on_tree(self.taxonomy.parent, squares.value)
+            change = max(
+                _on_tree(self.taxonomy.parent, high) - value, value - _on_tree(self.taxonomy.parent, low)
+            )
+            return Ball(value, change + gamma(2.0 * len(high)) * value)
+        above = _above_on_dag(self.paths, high)
+        below = _below_on_dag(self.paths, low)
+        return Ball(above, (above - below) + gamma(2.0 * len(high)) * above)
 
 
 def _on_tree(parent: npt.NDArray[np.int32], squares: Array) -> float:
-    """A unit of weight goes to a node, or once to each of its children's subtrees."""
+    """A unit of scale goes to a node, or once to each of its children's subtrees."""
     best = squares.tolist()
     below = [0.0] * len(best)
     for node in range(len(best) - 1, -1, -1):  # children have larger ids than their parent
@@ -56,14 +87,14 @@ def _on_tree(parent: npt.NDArray[np.int32], squares: Array) -> float:
     return float(best[0])
 
 
-def _on_dag(paths: sp.csr_array, squares: Array) -> float:
+def _above_on_dag(paths: sp.csr_array, squares: Array) -> float:
     """The dual of the linear programme: prices of paths that cover every node bound the maximum from above.
 
     What a solver's prices leave uncovered is added to them, so that its precision does not matter.
     """
     from scipy.optimize import linprog
 
-    largest = float(squares.max())
+    largest = float(squares.max(initial=0.0))
     if largest == 0.0:
         return 0.0
     found = linprog(
@@ -71,3 +102,15 @@ def _on_dag(paths: sp.csr_array, squares: Array) -> float:
     )
     prices = largest * np.maximum(found.x, 0.0)
     return float(prices.sum() + np.maximum(squares - paths.T @ prices, 0.0).sum())
+
+
+def _below_on_dag(paths: sp.csr_array, squares: Array) -> float:
+    """The sum at scales that the linear programme gives, divided by the largest sum along a path."""
+    from scipy.optimize import linprog
+
+    largest = float(squares.max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    found = linprog(-squares / largest, A_ub=paths, b_ub=np.ones(paths.shape[0]), method="highs")
+    scale = np.maximum(found.x, 0.0)
+    return float(scale @ squares) / max(1.0, float((paths @ scale).max(initial=0.0)))

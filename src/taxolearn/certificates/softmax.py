@@ -1,110 +1,85 @@
-"""The certificate of the softmax loss, over path sums and over graphs."""
+"""The softmax loss: all scores of a row together."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.certificates.base import Certificate
-from taxolearn.certificates.graph import graph_penalty, graph_square
-from taxolearn.losses.softmax import Softmax
-from taxolearn.problem import Problem
-from taxolearn.regularizers import PathSum
-from taxolearn.regularizers.graph_laplacian import GraphTie
-from taxolearn.solvers.solution import Solution
+from taxolearn.certificates.rounding import LEAST_COST, PAIRWISE, TINY, Array, Ball, gamma
+from taxolearn.certificates.scores import Scores
+from taxolearn.certificates.sums import Adjoint
+from taxolearn.engines import Run
+from taxolearn.objective import Objective
 
 _BLOCK_BYTES = 32 * 2**20  # of scores at a time
+_LIGHT = 2**20  # products that take a millisecond
+_DUALS = 2**20  # looked at together
+_OF_VALUE = 128  # roundings in one loss, whose terms are at least one
 
 
-def certify_softmax(
-    problem: Problem,
-    solution: Solution,
-    tie: PathSum | GraphTie,
-    C: float,
-    bias_feature: float,
-    bias_prior: float = 0.0,
-) -> Certificate:
-    """Both objectives of the softmax loss with one label y_i a row, c_i = C row_weight[i] positive_weight[y_i].
-
-    The dual is p, rows x classes: any point of the simplex for each row (rows are scaled to sum to one). With
-    mu_il = c_i (1[l = y_i] - p_il), v_l = sum_i mu_il x_i and beta_l = s sum_i mu_il,
-
-        primal = 1/2 sum_n ||u_n||^2 / a_n + 1/2 sum_l (b_l - b_0)^2 + sum_i c_i (log sum_l exp(s_il) - s_{i, y_i})
-        dual   = -1/2 sum_n a_n ||sum_{l under n} v_l||^2 - 1/2 sum_l beta_l^2 - sum_i c_i sum_l p_il log p_il,
-
-    s_il = w_l . x_i + s b_l: the conjugate of c (logsumexp(s) - s_y) at c (p - e_y) is c sum_l p_l log p_l, and
-    the bias prior drops out because the betas sum to zero. Over path sums the weights hold one vector a node. Over a
-    graph they hold one a class, and the quadratic terms are those of `certify_graph`.
-
-    >>> from taxolearn.problem import make_problem
-    >>> from taxolearn.regularizers import flat
-    >>> from taxolearn.solvers.smooth import solve_smooth
-    >>> problem = make_problem([[0.0], [1.0], [2.0]], ["a", "b", "c"])
-    >>> solution = solve_smooth(problem, Softmax(), flat(3), C=1.0, tol=1e-6)
-    >>> certify_softmax(problem, solution, flat(3), 1.0, 1.0).holds(1e-6)
-    True
-    """
-    loss = Softmax()
-    X = problem.X.astype(np.float64, copy=False) if sp.issparse(problem.X) else problem.X
-    weighted = problem.row_weight > 0
-    counts = np.diff(problem.targets.indptr)
-    own = np.zeros(problem.n_rows, dtype=np.intp)
-    own[counts == 1] = problem.targets.indices[np.repeat(counts == 1, counts)]
-    cost = C * problem.row_weight * problem.positive_weight[own]
-    if np.any(counts[weighted] != 1):
-        return Certificate(np.array([np.inf]), np.array([-np.inf]), solution.status)
-
-    weights = solution.weights
-    intercept = np.asarray(weights.intercept, dtype=np.float64)
-    bias = intercept / bias_feature if bias_feature else np.full_like(intercept, bias_prior)
-    coef = weights.coef.toarray() if sp.issparse(weights.coef) else weights.coef
-    vectors = np.ascontiguousarray(coef.T, dtype=np.float64)
-    penalty = graph_penalty(vectors.T, tie) if isinstance(tie, GraphTie) else _penalty(weights, tie)
-    primal = penalty + 0.5 * float(np.sum((bias - bias_prior) ** 2))
-
-    p = sp.csr_array(solution.dual, dtype=np.float64)
-    feasible = p.shape == problem.targets.shape and bool(np.all(p.data >= 0))
-    sums = np.asarray(p.sum(axis=1)).ravel()
-    feasible = feasible and bool(np.all(sums[weighted] > 0))
-    pulls = np.zeros((problem.n_features, problem.n_classes))
-    beta = np.zeros(problem.n_classes)
-    dual = 0.0
+def losses(objective: Objective, scores: Scores, classes: npt.NDArray[np.bool_], run: Run) -> Ball:
+    """sum_i c_i (log sum_l exp(s_il) - s_{i, y_i}), of which an error of all scores adds at most twice."""
+    problem = objective.problem
     width = max(1, _BLOCK_BYTES // (8 * problem.n_classes))
-    for first in range(0, problem.n_rows, width):
-        rows = np.arange(first, min(problem.n_rows, first + width))
-        rows = rows[weighted[rows]]
-        scores = np.asarray(X[rows] @ vectors) + intercept
-        primal += float(cost[rows] @ loss.value(scores, own[rows]))
-        if feasible:
-            share = p[rows].toarray() / sums[rows][:, None]
-            dual -= float(np.sum(loss.conjugate(share, cost[rows])))
-            mu = -cost[rows][:, None] * share
-            mu[np.arange(len(rows)), own[rows]] += cost[rows]
-            pulls += np.asarray(X[rows].T @ mu)
-            beta += bias_feature * mu.sum(axis=0)
-    if feasible:
-        dual -= 0.5 * (_square(pulls, tie) + float(beta @ beta))
-    else:
-        dual = -np.inf
-    return Certificate(np.array([primal]), np.array([dual]), solution.status)
+    spans = [(first, min(first + width, problem.n_rows)) for first in range(0, problem.n_rows, width)]
+    shared = _Rows(*problem.one_label, objective.loss, scores)
+    parts = run.map(_losses_of, shared, spans, light=scores.products < _LIGHT)
+    total = Ball(np.array([part.value for part in parts]), np.array([part.error for part in parts])).sum()
+    return total * objective.C
 
 
-def _square(pulls: npt.NDArray[np.float64], tie: PathSum | GraphTie) -> float:
-    """sum_n a_n ||sum_{l under n} v_l||^2, or tr(V' Q^-1 V); `pulls` is features x classes."""
-    if isinstance(tie, GraphTie):
-        return graph_square(np.ascontiguousarray(pulls.T), tie)
-    under = pulls @ tie.paths  # features x nodes
-    return float(tie.scale @ np.einsum("ij,ij->j", under, under))
+class _Rows(NamedTuple):
+    """What all tasks read."""
+
+    own: npt.NDArray[np.int64]
+    weight: Array
+    loss: Any
+    scores: Scores
 
 
-def _penalty(weights: Any, tie: PathSum) -> float:
-    """1/2 sum_n ||u_n||^2 / a_n; infinite where a node without a scale has a vector."""
-    nodes = weights.nodes.toarray().T if sp.issparse(weights.nodes) else weights.nodes
-    squares: npt.NDArray[np.float64] = np.einsum("ij,ij->j", nodes, nodes, dtype=np.float64)
-    if np.any(squares[tie.scale == 0] > 0):
-        return np.inf
-    live = tie.scale > 0
-    return 0.5 * float(np.sum(squares[live] / tie.scale[live]))
+def _losses_of(shared: _Rows, span: tuple[int, int], clock: Any) -> Ball:
+    """The weighted losses of some rows, C left out."""
+    with np.errstate(all="ignore"):
+        rows = slice(*span)
+        weight = shared.weight[rows]
+        found, errors = shared.scores.of_rows(*span)
+        values = shared.loss.value(found, shared.own[rows])
+        # the loss is a sum of two terms of one sign; of log(1 + x) the one is rounded, too
+        rounding = gamma(PAIRWISE + _OF_VALUE) * (1.0 + values)
+        values[weight == 0] = 0.0
+        error = np.where(weight > 0, weight * (2.0 * errors.max(axis=1) + rounding), 0.0)
+        total = Ball(weight * values).sum()
+        return Ball(total.value, total.error + float(error.sum()) + np.count_nonzero(weight) * TINY)
+
+
+def adjoint(objective: Objective, dual: sp.csr_array, classes: npt.NDArray[np.bool_]) -> Adjoint:
+    """mu_il = c_i (1[l = y_i] - p_il), rows of p scaled to sum to one, and sum_i c_i sum_l p_il log p_il."""
+    problem = objective.problem
+    own, weight = problem.one_label
+    cost = objective.C * weight
+    data = dual.data.astype(np.float64, copy=False)
+    sums = np.bincount(dual.indices, data, minlength=problem.n_rows).astype(np.float64)
+    terms = int(np.bincount(dual.indices, minlength=1).max(initial=0)) + 8
+    feasible = bool(np.all(data >= 0) and np.all(sums[cost > 0] > 0))
+    shares = np.empty(dual.nnz)
+    total, error = 0.0, dual.nnz * TINY
+    for start in range(0, dual.nnz, _DUALS):
+        span = slice(start, start + _DUALS)
+        i, p = dual.indices[span], data[span]
+        share = np.divide(p, sums[i], out=np.zeros_like(p), where=sums[i] > 0)
+        log = np.log(share, out=np.zeros_like(share), where=share > 0)
+        entropies = cost[i] * share * log
+        total += float(entropies.sum())
+        error += float(np.sum(gamma(terms + PAIRWISE) * (np.abs(entropies) + cost[i] * share)))
+        shares[span] = -cost[i] * share
+    at = np.flatnonzero(cost != 0)
+    up = sp.csr_array((cost[at], (own[at], at)), shape=dual.shape)
+    down = sp.csr_array((shares, dual.indices, dual.indptr), shape=dual.shape)
+    rounds = gamma(1 + dual.nnz // _DUALS)
+    if np.any((weight > 0) & (cost < LEAST_COST)):
+        error = np.inf
+    conjugates = Ball(total, error + rounds * abs(total)) if feasible else Ball(np.inf)
+    return Adjoint((up, down), conjugates, relative=gamma(terms))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import Interrupted
+from taxolearn.cli.console import Interrupted, escape_what_cannot_be_encoded
 from taxolearn.cli.convert import convert
 from taxolearn.cli.deferred import defer
 from taxolearn.cli.demo import demo
@@ -23,6 +23,7 @@ from taxolearn.cli.methods import methods
 from taxolearn.cli.predict import predict
 from taxolearn.cli.select import select
 from taxolearn.errors import TaxolearnError
+from taxolearn.terminal import printable
 
 OK, FELL_SHORT, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
@@ -88,6 +89,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _tell(str(error), BAD_INPUT)
     except _UsageError as error:
         return _tell(_usage(error), BAD_INPUT)
+    except UnicodeEncodeError as error:
+        return _tell(f"{error.object[:40]!r} cannot be written as {error.encoding}", BAD_INPUT)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _tell(f"{where}{error.strerror or error}", BAD_INPUT)
@@ -99,7 +102,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _tell(message: str, code: int) -> int:
-    print(f"taxolearn: {' '.join(message.split())}", file=sys.stderr, flush=True)
+    print(f"taxolearn: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
     return code
 
 
@@ -110,13 +113,14 @@ def _usage(error: Any) -> str:
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    print(f"taxolearn: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"taxolearn: warning: {printable(' '.join(str(message).split()))}", file=sys.stderr)
 
 
 def prepare_process() -> None:
     """Imports, signals and warnings of a process that is nothing but the command line."""
     defer("scipy.stats")
     warnings.showwarning = _show_warning
+    escape_what_cannot_be_encoded()
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _terminate)
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import sys
 import time
 from collections.abc import Iterator
 from types import TracebackType
 from typing import IO, Any, Self
+
+from taxolearn.terminal import printable
 
 _SECONDS_BETWEEN_LINES = 5.0
 
@@ -25,7 +29,34 @@ def say(message: str = "") -> None:
 
     >>> say("reading rows.csv")
     """
-    print(message, file=sys.stderr, flush=True)
+    print(printable(message, keep="\n"), file=sys.stderr, flush=True)
+
+
+def out(message: str = "") -> None:
+    r"""Print a result for people to read; control characters of names and files cannot act on their terminal.
+
+    >>> out("saved to \x1b[31mmodel")
+    saved to \u001b[31mmodel
+    """
+    print(printable(message, keep="\n"))
+
+
+def out_json(value: Any, indent: int | None = None) -> None:
+    r"""Print JSON, in which control characters that JSON would allow as they are stand escaped too.
+
+    >>> out_json({"label": "é \x9b31m"})
+    {"label": "é \u009b31m"}
+    """
+    out(json.dumps(value, ensure_ascii=False, default=str, indent=indent))
+
+
+def escape_what_cannot_be_encoded() -> None:
+    """Let standard output show half characters, and those that its encoding lacks, as escapes instead of failing.
+
+    >>> escape_what_cannot_be_encoded()
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 class Progress:
@@ -107,7 +138,8 @@ def table(columns: list[str], rows: list[list[str]], title: str | None = None) -
     accuracy    0.5
     """
     if title:
-        print(title)
+        out(title)
+    columns, rows = [printable(cell) for cell in columns], [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     for row in [columns, *rows]:
         first, *others = row

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from taxolearn.cli.console import out
+from taxolearn.cli.options import CsvSafe
 from taxolearn.errors import DataError
 
 if TYPE_CHECKING:
@@ -47,28 +49,48 @@ def convert(
     names_output: Annotated[
         str | None, typer.Option("--names-output", help="File to write these names to, when TO is xmc.")
     ] = None,
+    csv_safe: CsvSafe = False,
 ) -> None:
     """Convert a data file: libsvm, lshtc, xmc (extreme classification), arff (Clus), levels (CSV) and jsonl.
 
     Formats of features do not hold texts and JSON lines do not hold features: what does not fit is an error.
+    Nothing is written when anything fails.
     """
     from taxolearn.cli.labels import read_taxonomy
     from taxolearn.datasets import write_edges
+    from taxolearn.files import together
 
     read_as, write_as = _format(source, source_format, "--from"), _format(target, target_format, "--to")
     if names_output is not None and write_as != "xmc":
         raise DataError("--names-output goes with xmc files only; other formats hold the names themselves")
+    if csv_safe and write_as != "levels":
+        raise DataError("--csv-safe goes with CSV (levels) only; other formats hold texts as they are")
+    _check_outputs({"TO": target, "--taxonomy-output": taxonomy_output, "--names-output": names_output})
     dataset = _read(source, read_as, taxonomy, names)
     if dataset.taxonomy is None and taxonomy is not None:
         from dataclasses import replace
 
         dataset = replace(dataset, taxonomy=read_taxonomy(taxonomy))
-    if taxonomy_output is not None:
-        if dataset.taxonomy is None:
-            raise DataError(f"{source}: there is no taxonomy to write; give one with --taxonomy")
-        write_edges(taxonomy_output, dataset.taxonomy, sep="\t" if taxonomy_output.endswith(".tsv") else " ")
-    _write(target, write_as, dataset, names_output)
-    print(f"{dataset.n_rows:,} rows written to {target}")
+    if taxonomy_output is not None and dataset.taxonomy is None:
+        raise DataError(f"{source}: there is no taxonomy to write; give one with --taxonomy")
+    with together():
+        if taxonomy_output is not None and dataset.taxonomy is not None:
+            sep = "\t" if taxonomy_output.endswith(".tsv") else " "
+            write_edges(taxonomy_output, dataset.taxonomy, sep=sep)
+        _write(target, write_as, dataset, names_output, csv_safe)
+    out(f"{dataset.n_rows:,} rows written to {target}")
+
+
+def _check_outputs(outputs: dict[str, str | None]) -> None:
+    """Each can be written, and no two are one."""
+    from taxolearn.files import check_output, same_target
+
+    given = [(option, path) for option, path in outputs.items() if path is not None]
+    for number, (option, path) in enumerate(given):
+        check_output(path)
+        for other, other_path in given[:number]:
+            if same_target(path, other_path):
+                raise DataError(f"{option} and {other} are one file, {path}; give each its own")
 
 
 def _format(path: str, asked: str | None, option: str) -> str:
@@ -99,7 +121,7 @@ def _read(path: str, format: str, taxonomy: str | None, names: str | None) -> Da
     return datasets.read_jsonl(path)
 
 
-def _write(path: str, format: str, dataset: Dataset, names_output: str | None) -> None:
+def _write(path: str, format: str, dataset: Dataset, names_output: str | None, csv_safe: bool) -> None:
     from taxolearn import datasets
     from taxolearn.cli.inputs import plain_suffix
     from taxolearn.datasets._files import writing
@@ -114,6 +136,7 @@ def _write(path: str, format: str, dataset: Dataset, names_output: str | None) -
     elif format == "arff":
         datasets.write_arff(path, dataset)
     elif format == "levels":
-        datasets.write_level_table(path, dataset, delimiter="\t" if plain_suffix(path) == ".tsv" else ",")
+        delimiter = "\t" if plain_suffix(path) == ".tsv" else ","
+        datasets.write_level_table(path, dataset, delimiter=delimiter, csv_safe=csv_safe)
     else:
         datasets.write_jsonl(path, dataset)

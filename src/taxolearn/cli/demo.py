@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import Interrupted, say, solver_progress, table
+from taxolearn.cli.console import Interrupted, out, say, solver_progress, table
 
 if TYPE_CHECKING:
     from taxolearn.cli.models import Model
@@ -69,8 +69,10 @@ def _train(folder: Path, jobs: int) -> Model:
     import taxolearn
     from taxolearn.cli.models import Model
     from taxolearn.datasets import load_icd10cm
+    from taxolearn.storage.folders import check_folder
     from taxolearn.text import TextFeatures
 
+    check_folder(folder)  # rather now than after learning
     data = load_icd10cm()
     say(f"{data.source}: {data.train.n_rows:,} texts to learn from, {data.test.n_rows:,} held out")
     say(data.taxonomy.to_text(max_depth=1, max_children=4))
@@ -86,8 +88,8 @@ def _train(folder: Path, jobs: int) -> Model:
     model = Model(fitted)
     _report(model, data)
     fitted.save(folder)
-    print(f"\nmodel saved to {folder}")
-    print(f'try: taxolearn explain {folder} "fracture of left femur, initial encounter"')
+    out(f"\nmodel saved to {folder}")
+    out(f'try: taxolearn explain {folder} "fracture of left femur, initial encounter"')
     return model
 
 
@@ -108,23 +110,23 @@ def _report(model: Model, data: Icd10cm) -> None:
     predicted = model.labels(data.test.texts)
     scores = score_table(data.test.y, predicted, data.taxonomy)
     certificate = model.estimator.certificate_
-    print(f"accuracy on {data.test.n_rows:,} held-out texts: {scores['accuracy']:.4f}")
-    print(f"hierarchical F1: {scores['hierarchical_f1']:.4f}   tree loss: {scores['tree_loss']:.3f}")
+    out(f"accuracy on {data.test.n_rows:,} held-out texts: {scores['accuracy']:.4f}")
+    out(f"hierarchical F1: {scores['hierarchical_f1']:.4f}   tree loss: {scores['tree_loss']:.3f}")
     proven = f"the objective is proven to be within {certificate.gap:.2%} of the optimum"
-    print(f"certificate: {certificate.status.value}; {proven}")
+    out(f"certificate: {certificate.status.value}; {proven}")
     chapters = by_chapter(data.test.y, predicted, data.taxonomy)
     rows = [
         [_short(model.title(name)), f"{n:,}", f"{accuracy:.3f}", f"{f1:.3f}"]
         for name, n, accuracy, f1 in chapters[:_CHAPTERS_SHOWN]
     ]
-    print()
+    out()
     table(["weakest chapters", "texts", "accuracy", "hierarchical F1"], rows)
     seconds = _chapter_seconds(model, data)
     slowest = sorted(seconds, key=lambda name: -seconds[name][0])[:_CHAPTERS_SHOWN]
     rows = [
         [_short(model.title(name)), f"{seconds[name][1]:,}", f"{seconds[name][0]:.1f}"] for name in slowest
     ]
-    print()
+    out()
     table(["slowest chapters to learn", "classes", "seconds"], rows)
 
 
@@ -151,28 +153,28 @@ def _short(title: str) -> str:
 def _answer(model: Model, sentence: str) -> None:
     """The path with titles, the runners-up, and the words that decided at each node."""
     found: Any = model.fitted.explain(sentence, k=4, runners_up=3)
-    print(f"\n{sentence}")
+    out(f"\n{sentence}")
     if not any(value for word, value in found.words if word != _INTERCEPT):
-        print("  no word of this sentence is known to the model; its answer is a guess")
+        out("  no word of this sentence is known to the model; its answer is a guess")
     elif found.score < 0:
-        print("  no category accepts this sentence (the best score is below zero); the nearest one is")
+        out("  no category accepts this sentence (the best score is below zero); the nearest one is")
     for depth, node in enumerate(found.nodes):
         deciding = [term for term in node.deciding_words or () if term[0] != _INTERCEPT]
         strongest = sorted(deciding, key=lambda term: -abs(term[1]))[:_WORDS_SHOWN]
         words = ", ".join(f"{word} {value:+.2f}" for word, value in strongest)
         because = f"   [{words}]" if words else ""
-        print(f"  {'  ' * depth}└ {model.title(node.name)}{because}")
-    print(f"  score {found.score:.2f}; next: ", end="")
-    print("; ".join(f"{model.title(name)} {score:.2f}" for name, score in found.runners_up))
+        out(f"  {'  ' * depth}└ {model.title(node.name)}{because}")
+    others = "; ".join(f"{model.title(name)} {score:.2f}" for name, score in found.runners_up)
+    out(f"  score {found.score:.2f}; next: {others}")
 
 
 def _ask(model: Model) -> None:
-    print("\nType a sentence; an empty line ends the demo.")
+    out("\nType a sentence; an empty line ends the demo.")
     while True:
         try:
             sentence = input("> ").strip()
         except (EOFError, Interrupted):
-            print()
+            out()
             return
         if not sentence:
             return

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import Progress, table
+from taxolearn.cli.console import Progress, out, out_json, table
 from taxolearn.cli.options import Format, Json, Label, LabelSep, Level, ModelFolder, Rows, Sep, Text
 from taxolearn.errors import DataError
 
@@ -56,11 +55,11 @@ def evaluate(
     if as_json:
         names = ("chapter", "rows", "accuracy", "hierarchical_f1")
         found = {**scores, "chapters": [dict(zip(names, entry, strict=True)) for entry in chapters]}
-        print(json.dumps(found if by_chapter else scores, ensure_ascii=False))
+        out_json(found if by_chapter else scores)
     else:
         table(["metric", ""], score_rows(scores))
         if by_chapter:
-            print()
+            out()
             lines = [[loaded.title(name), f"{n:,}", f"{a:.4f}", f"{f:.4f}"] for name, n, a, f in chapters]
             table(["chapter", "rows", "accuracy", "hierarchical F1"], lines)
     return 0 if at_least is None or scores["accuracy"] >= at_least else 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Annotated
 
 import typer
 
+from taxolearn.cli.console import out, out_json
 from taxolearn.cli.options import Json, ModelFolder
 from taxolearn.errors import DataError
 
@@ -35,4 +35,7 @@ def explain(
     if not text:
         raise DataError("there is no text to explain; give one after the model, or on standard input")
     found = loaded.fitted.explain(text, k=words, runners_up=runners_up, label=label)
-    print(json.dumps(found.to_dict(), ensure_ascii=False, default=str) if as_json else found.to_text())
+    if as_json:
+        out_json(found.to_dict())
+    else:
+        out(found.to_text())

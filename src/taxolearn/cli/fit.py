@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import say, solver_progress, table
-from taxolearn.cli.method_list import find_method, make_estimator, parse_settings
+from taxolearn.cli.console import out, say, solver_progress, table
+from taxolearn.cli.method_list import find_method, graph_of, make_estimator, parse_settings
 from taxolearn.cli.options import (
     Format,
+    GraphFile,
     Jobs,
     Label,
     LabelSep,
@@ -41,6 +42,7 @@ def fit(
     sep: Sep = None,
     label_sep: LabelSep = None,
     taxonomy: TaxonomyFile = None,
+    graph: GraphFile = None,
     method: Annotated[str, typer.Option("--method", "-m", help="See `taxolearn methods`.")] = "svm",
     C: Annotated[float, typer.Option("-C", help="Weight of the loss.")] = 1.0,
     tol: Tol = None,
@@ -77,14 +79,16 @@ def fit(
     from taxolearn.cli.data import read_labelled, split
     from taxolearn.cli.inputs import about, open_source
     from taxolearn.cli.labels import Columns, read_taxonomy
+    from taxolearn.storage.folders import check_folder
 
     _check_shares(test_size, valid)
+    check_folder(output)  # rather now than after learning
     chosen = find_method(method)
     tol = chosen.tol if tol is None else tol
     source = open_source(rows, format)
     estimator = make_estimator(
         chosen, loss, C=C, tol=tol, n_jobs=jobs, max_seconds=max_seconds, probability=probability or None,
-        random_state=seed, **parse_settings(chosen, setting or ()),
+        random_state=seed, graph=graph_of(chosen, graph), **parse_settings(chosen, setting or ()),
     )  # fmt: skip
     if source.format != "libsvm":
         import taxolearn
@@ -110,8 +114,8 @@ def fit(
         _print_scores(model, held_out)
     model.fitted.save(output)
     certificate = model.estimator.certificate_
-    print(f"certificate: {certificate.status.value}, relative gap {certificate.gap:.2e} (asked for {tol:g})")
-    print(f"saved to {output}")
+    out(f"certificate: {certificate.status.value}, relative gap {certificate.gap:.2e} (asked for {tol:g})")
+    out(f"saved to {output}")
     return 0 if certificate.holds(tol) else 1
 
 

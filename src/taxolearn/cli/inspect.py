@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import table
+from taxolearn.cli.console import out, out_json, table
 from taxolearn.cli.options import Json, ModelFolder
 from taxolearn.errors import DataError
+from taxolearn.terminal import printable
 
 if TYPE_CHECKING:
     from taxolearn.cli.models import Model
@@ -34,23 +34,23 @@ def inspect(
         return
     facts = _facts(model, loaded)
     if as_json:
-        print(json.dumps(facts, ensure_ascii=False, default=str))
+        out_json(facts)
         return
     for title, entries in facts.items():
-        print(title)
+        out(title)
         for name, value in entries.items():
-            print(f"  {name}: {value}")
+            out(printable(f"  {name}: {value}"))
     if loaded.taxonomy is not None:
-        print("taxonomy")
+        out("taxonomy")
         drawing = loaded.taxonomy.to_text(max_children=lines, max_nodes=lines, max_depth=depth)
-        print("\n".join(f"  {line}" for line in drawing.split("\n")))
+        out("\n".join(f"  {line}" for line in drawing.split("\n")))
 
 
 def _facts(folder: str, model: Model) -> dict[str, dict[str, Any]]:
-    from taxolearn.models import read_manifest
+    from taxolearn.storage import read_manifest
 
     manifest = read_manifest(folder)
-    weights, certificate = model.estimator.weights_, model.estimator.certificate_
+    weights, certificate = model.estimator.vectors_, model.estimator.certificate_
     parameters = model.estimator.get_params(deep=False)
     parameters.pop("taxonomy")
     facts: dict[str, dict[str, Any]] = {
@@ -78,7 +78,7 @@ def _facts(folder: str, model: Model) -> dict[str, dict[str, Any]]:
 def _show_words(folder: str, model: Model, node: str, count: int, as_json: bool) -> None:
     found = _strongest(folder, model, node, count)
     if as_json:
-        print(json.dumps([{"feature": name, "weight": value} for name, value in found], ensure_ascii=False))
+        out_json([{"feature": name, "weight": value} for name, value in found])
         return
     under = _classes_under(folder, model, node)
     what = "its weights" if len(under) == 1 else f"mean weights of the {len(under):,} classes under it"
@@ -92,17 +92,17 @@ def _strongest(folder: str, model: Model, node: str, count: int) -> list[tuple[s
     """The features of largest weight; of an inner node without weights of its own, of largest mean weight."""
     import numpy as np
 
-    rows = model.estimator.weights_.coef[_classes_under(folder, model, node)]
-    weights = np.asarray(rows.mean(axis=0)).ravel()
+    # as many numbers as there are weights: a model may claim any number of features
+    columns, weights = model.estimator.vectors_.mean_entries(_classes_under(folder, model, node))
     best = np.argsort(-np.abs(weights), kind="stable")[:count]
     if model.is_text:
         names = model.fitted.features_.get_feature_names_out()
     else:
         names = getattr(model.estimator, "feature_names_in_", None)
     return [
-        (f"feature {k + 1}" if names is None else str(names[k]), float(weights[k]))
-        for k in best.tolist()
-        if weights[k] != 0
+        (f"feature {column + 1}" if names is None else str(names[column]), weight)
+        for column, weight in zip(columns[best].tolist(), weights[best].tolist(), strict=True)
+        if weight
     ]
 
 

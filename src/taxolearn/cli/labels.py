@@ -12,7 +12,9 @@ from taxolearn.datasets._files import quoted
 from taxolearn.errors import FileFormatError, LabelError
 
 if TYPE_CHECKING:
-    from taxolearn.structure import Taxonomy
+    from taxolearn.structure import ClassGraph, Taxonomy
+
+_SEPARATORS = {".tsv": "\t", ".tab": "\t", ".csv": ","}  # of edge files, by suffix; blanks elsewhere
 
 _LABEL_COLUMNS = ("label", "labels")
 
@@ -156,8 +158,23 @@ def read_taxonomy(path: str) -> Taxonomy:
     """
     from taxolearn.datasets import read_edges
 
-    sep = {".tsv": "\t", ".tab": "\t", ".csv": ","}.get(plain_suffix(path))
+    sep = _SEPARATORS.get(plain_suffix(path))
     return read_edges(path, sep=sep, chains=sep is None)
+
+
+def read_graph(path: str) -> ClassGraph:
+    """The graph of classes of a file: names, and a weight if any, separated as in `read_taxonomy`.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pets.tsv")
+    ...     _ = path.write_text("Wild cat\\tHouse cat\\t2\\n")
+    ...     read_graph(str(path)).edges
+    (('Wild cat', 'House cat', 2.0),)
+    """
+    from taxolearn import datasets
+
+    return datasets.read_graph(path, sep=_SEPARATORS.get(plain_suffix(path)))
 
 
 def taxonomy_of(source: Source, rows: Sequence[TextRow], columns: Columns) -> Taxonomy | None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
-from taxolearn.cli.method_list import METHODS
+from taxolearn.cli.console import out_json
 from taxolearn.cli.options import Json
+from taxolearn.registry import METHODS
 
 
 def methods(as_json: Json = False) -> None:
     """List every method with its paper; the names are those of `fit --method`."""
     if as_json:
-        print(json.dumps([method._asdict() for method in METHODS], ensure_ascii=False, indent=2))
+        out_json([method._asdict() for method in METHODS], indent=2)
         return
     for method in METHODS:
         print(f"{method.name}: {method.title} (taxolearn.{method.class_name})")

@@ -39,6 +39,13 @@ TaxonomyFile = Annotated[
     str | None,
     typer.Option("--taxonomy", help="File of `parent child` lines; .tsv for names with blanks."),
 ]
+GraphFile = Annotated[
+    str | None,
+    typer.Option(
+        "--graph",
+        help="File of `class class weight` lines, for graph methods; .tsv for names with blanks.",
+    ),
+]
 Tol = Annotated[
     float | None,
     typer.Option(
@@ -50,4 +57,8 @@ Tol = Annotated[
 Ngrams = Annotated[str, typer.Option("--ngrams", help="Lengths of word n-grams, as 1-2.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is one a core.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random choice.")]
+CsvSafe = Annotated[
+    bool,
+    typer.Option("--csv-safe", help="Put ' before texts that a spreadsheet would take for a formula."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

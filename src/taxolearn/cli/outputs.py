@@ -8,11 +8,12 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 from taxolearn.cli.inputs import plain_suffix
-from taxolearn.datasets._files import writing
+from taxolearn.datasets._files import safe_cell, writing
 from taxolearn.errors import DataError
+from taxolearn.terminal import printable
 
 OUTPUT_FORMATS = ("csv", "jsonl")
 _COLUMNS = ("row", "rank", "label", "path", "score", "probability")
@@ -57,21 +58,32 @@ def text_output(path: str | None) -> Iterator[IO[str]]:
             yield stream
         return
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", newline="")
-    yield sys.stdout
+        sys.stdout.reconfigure(encoding="utf-8", newline="", errors="backslashreplace")
+    yield cast(IO[str], _Shown()) if sys.stdout.isatty() else sys.stdout
     sys.stdout.flush()
 
 
+class _Shown:
+    """Standard output on a terminal, which no character of an answer may control."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(printable(text, keep="\n"))
+
+
 def answer_writer(
-    stream: IO[str], format: str, keep: Sequence[str]
+    stream: IO[str], format: str, keep: Sequence[str], csv_safe: bool = False
 ) -> Callable[[int, Sequence[Any], Sequence[Answer]], None]:
     """A function that writes the answers of one row: (number of the row, kept columns, answers).
+
+    `csv_safe` keeps spreadsheets from taking a cell of CSV for a formula, see `safe_cell`.
 
     >>> write = answer_writer(sys.stdout, "jsonl", ["id"])
     >>> write(1, ["a7"], [Answer("Cat", ("Cat",), 1.5, None)])
     {"row": 1, "id": "a7", "answers": [{"label": "Cat", "path": ["Cat"], "score": 1.5, "probability": null}]}
     """
     if format == "jsonl":
+        if csv_safe:
+            raise DataError("--csv-safe goes with CSV only; JSON lines hold texts as they are")
 
         def write_json(row: int, kept: Sequence[Any], answers: Sequence[Answer]) -> None:
             record = {
@@ -86,13 +98,29 @@ def answer_writer(
     taken = [name for name in keep if name in _COLUMNS]
     if taken:
         raise DataError(f"--keep {taken[0]}: the answers have a column of that name; choose --to jsonl")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*keep, *_COLUMNS])
+    writer = csv.writer(_Rows(stream), lineterminator="\r\n")
+    safe = safe_cell if csv_safe else _as_it_is
+    writer.writerow([*map(safe, keep), *_COLUMNS])
 
     def write_csv(row: int, kept: Sequence[Any], answers: Sequence[Answer]) -> None:
         for rank, answer in enumerate(answers, 1):
             path = "/".join(map(str, answer.path))
             probability = "" if answer.probability is None else f"{answer.probability:.6g}"
-            writer.writerow([*kept, row, rank, answer.label, path, f"{answer.score:.6g}", probability])
+            cells = [*map(safe, kept), row, rank, safe(answer.label), safe(path)]
+            writer.writerow([*cells, f"{answer.score:.6g}", probability])
 
     return write_csv
+
+
+class _Rows:
+    """Rows of a CSV writer that end in CR LF, only then does it quote a lone CR in a cell, as rows that end in LF."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, row: str) -> int:
+        return self._stream.write(row.removesuffix("\r\n") + "\n")
+
+
+def _as_it_is(cell: Any) -> Any:
+    return cell

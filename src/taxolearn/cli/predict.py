@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taxolearn.cli.console import Progress
-from taxolearn.cli.options import Format, ModelFolder, Text
+from taxolearn.cli.options import CsvSafe, Format, ModelFolder, Text
 
 if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
@@ -51,6 +51,7 @@ def predict(
     to: Annotated[
         str | None, typer.Option("--to", help="csv or jsonl; else by the suffix of --output.")
     ] = None,
+    csv_safe: CsvSafe = False,
 ) -> None:
     """Answer each row of a file, or of standard input, with path, score and probability.
 
@@ -62,9 +63,12 @@ def predict(
     from taxolearn.cli.labels import Columns
     from taxolearn.cli.models import Model
     from taxolearn.cli.outputs import answer_writer, output_format, text_output
+    from taxolearn.files import check_output
 
     kept = keep or []
     answers_format = output_format(output, to)
+    if output is not None:
+        check_output(output)  # rather now than after reading the model
     source = open_source(rows, format) if sentence is None else None
     loaded = Model.load(model)
     if source is not None:
@@ -74,7 +78,7 @@ def predict(
         loaded.check_takes(open_source(STDIN, "lines"))
         chunks = iter([([sentence], [()])])
     with text_output(output) as stream, Progress("answered") as progress:
-        write = answer_writer(stream, answers_format, kept if source is not None else ())
+        write = answer_writer(stream, answers_format, kept if source is not None else (), csv_safe)
         row = 0
         for batch, kept_values in chunks:
             for answers, values in zip(loaded.answers(batch, top_k, beam), kept_values, strict=True):

@@ -78,9 +78,7 @@ def _lines(source: Source, stream: Any, *, keep_ends: bool = False) -> Iterator[
 def _delimited(source: Source, reader: Any) -> Table:
     rows = _checked_rows(source.name, reader)
     _, header = next(rows, (1, []))
-    if len(set(header)) < len(header):
-        twice = next(name for name in header if header.count(name) > 1)
-        raise FileFormatError(source.name, 1, f"expected different column names, found {quoted(twice)} twice")
+    _check_names(source, header, 1)
 
     def pick(names: Sequence[str]) -> Picked:
         places = [header.index(name) for name in names]
@@ -93,6 +91,13 @@ def _delimited(source: Source, reader: Any) -> Table:
             yield line, chosen(cells)
 
     return Table(header, pick)
+
+
+def _check_names(source: Source, header: Sequence[str], line: int | None) -> None:
+    if len(set(header)) < len(header):
+        twice = next(name for name in header if header.count(name) > 1)
+        message = f"expected different column names, found {quoted(twice)} twice"
+        raise FileFormatError(source.name, line, message)
 
 
 def _json(source: Source, lines: Iterator[tuple[int, str]]) -> Table:
@@ -127,9 +132,11 @@ def _parquet(source: Source) -> Table:
         raise FileFormatError(source.name, None, message) from error
     try:
         file = pq.ParquetFile(source.path)
+        header = list(file.schema_arrow.names)
     except (pa.ArrowException, OSError) as error:
         message = f"the Parquet file cannot be read ({_first_line(error)})"
         raise FileFormatError(source.name, None, message) from error
+    _check_names(source, header, None)
 
     def pick(names: Sequence[str]) -> Picked:
         number = 0
@@ -139,11 +146,12 @@ def _parquet(source: Source) -> Table:
                 for values in zip(*columns, strict=True):
                     number += 1
                     yield number, values
-        except (pa.ArrowException, OSError) as error:
+        # values that Python cannot hold, such as the year 10,000, are ValueError or OverflowError
+        except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
             message = f"the Parquet file is damaged ({_first_line(error)})"
             raise FileFormatError(source.name, number + 1, message) from error
 
-    return Table(list(file.schema_arrow.names), pick)
+    return Table(header, pick)
 
 
 def _first_line(error: BaseException) -> str:

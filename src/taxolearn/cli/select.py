@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import Progress, say, solver_progress
+from taxolearn.cli.console import Progress, out, say, solver_progress
 from taxolearn.cli.method_list import find_method, make_estimator
 from taxolearn.cli.options import (
     Format,
@@ -29,7 +28,7 @@ from taxolearn.errors import DataError
 
 if TYPE_CHECKING:
     from taxolearn.cli.data import Labelled
-    from taxolearn.methods.trials import Selection
+    from taxolearn.selection.trials import Selection
     from taxolearn.structure import Taxonomy
 
 _METRICS = ("accuracy", "tree_loss")
@@ -82,13 +81,14 @@ def select(
 
     C is 1 / (2 lambda). "normalized" stands for several candidates: node weights (7) and (6) with rho = 2,
     on DAGs also with the directional constraint, each with objective (10) and (13) of its paper.
-    Every trial is printed; of equally good ones the largest lambda wins. One label a row only.
+    Every trial is printed; of equally good ones the largest lambda wins. One label per row only.
     Features of texts are made once, from all texts: words of held-out rows are known, their labels are not.
     Exit code 1: the model was saved, but its certified gap is above --tol.
     """
     from taxolearn.cli.data import read_labelled
     from taxolearn.cli.inputs import about, open_source
     from taxolearn.cli.labels import Columns, read_taxonomy
+    from taxolearn.storage.folders import check_folder
 
     for name in method or ():
         find_method(name)
@@ -98,13 +98,10 @@ def select(
     if not 0 < holdout < 1:
         raise DataError(f"--holdout {holdout:g} is not a share of the rows; give a number between 0 and 1")
     if plot is not None:
-        from taxolearn.methods.trials import check_picture
+        from taxolearn.selection.trials import check_picture
 
         check_picture(plot)
-    if Path(output).exists():
-        from taxolearn.models.storage import _check_replaceable
-
-        _check_replaceable(Path(output))  # rather now than after all the trials
+    check_folder(output)  # rather now than after all the trials
     source = open_source(rows, format)
     maker = None if source.format == "libsvm" else text_features(features, ngrams)
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)
@@ -117,19 +114,17 @@ def select(
         say(f"{len(data.y):,} rows from {source.name}, {data.taxonomy_text}; {len(candidates)} candidates")
         selection, maker = _try(candidates, data, maker, features == "auto", grid, holdout, metric, seed)
         model = _learn(selection.model, data, maker)
-    print(selection.to_text())
+    out(selection.to_text())
     if not all(trial.certified for trial in selection.trials):
-        print("* the fit stopped above its --tol")
-    print(f"scores are those on {selection.n_held_out:,} held-out rows, chosen by {metric.replace('_', ' ')}")
+        out("* the fit stopped above its --tol")
+    out(f"scores are those on {selection.n_held_out:,} held-out rows, chosen by {metric.replace('_', ' ')}")
     model.save(output)
     if plot is not None:
         selection.plot(plot)
-        print(f"picture in {plot}")
+        out(f"picture in {plot}")
     certificate, asked = model.certificate_, selection.model.tol
-    print(
-        f"certificate: {certificate.status.value}, relative gap {certificate.gap:.2e} (asked for {asked:g})"
-    )
-    print(f"saved to {output}")
+    out(f"certificate: {certificate.status.value}, relative gap {certificate.gap:.2e} (asked for {asked:g})")
+    out(f"saved to {output}")
     return 0 if certificate.holds(asked) else 1
 
 
@@ -148,7 +143,7 @@ def _numbers(lambdas: str | None) -> list[float] | None:
 def _candidates(
     methods: list[str] | None, taxonomy: Taxonomy | None, tol: float | None, settings: dict[str, Any]
 ) -> list[Any]:
-    from taxolearn.methods.selection import paper_candidates
+    from taxolearn.selection.selection import paper_candidates
 
     found: list[Any] = []
     for name in methods or (["multiclass"] if taxonomy is None else ["normalized"]):
@@ -172,13 +167,13 @@ def _try(
     seed: int,
 ) -> tuple[Selection, Any]:
     """All trials, and the features of texts, if texts they are, not fitted."""
-    from taxolearn.methods.selection import LAMBDAS
-    from taxolearn.methods.selection import select as try_all
+    from taxolearn.selection.selection import LAMBDAS
+    from taxolearn.selection.selection import select as try_all
 
     rows = data.rows
     if isinstance(rows, list):
         if choose:
-            from taxolearn.methods.text_choice import choose_features
+            from taxolearn.text.estimator_choice import choose_features
 
             maker, _ = choose_features(candidates[0], rows, data.y, random_state=seed, verbose=1)
         rows = maker.fit_transform(rows)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from taxolearn.datasets.arff import read_arff, write_arff
 from taxolearn.datasets.dataset import Dataset
-from taxolearn.datasets.edges import read_edges, write_edges
+from taxolearn.datasets.edges import read_edges, read_graph, write_edges
 from taxolearn.datasets.icd10cm import Icd10cm, load_icd10cm
 from taxolearn.datasets.jsonl import read_jsonl, write_jsonl
 from taxolearn.datasets.level_table import read_level_table, write_level_table
@@ -40,6 +40,7 @@ __all__ = [
     "random_taxonomy",
     "read_arff",
     "read_edges",
+    "read_graph",
     "read_jsonl",
     "read_level_table",
     "read_libsvm",

@@ -7,14 +7,14 @@ import gzip
 import importlib
 import io
 import lzma
-import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
 from taxolearn.errors import FileFormatError
+from taxolearn.files import cannot_write, replacing
 
 PathLike = str | Path
 
@@ -23,6 +23,7 @@ _MAGIC = ((b"\x1f\x8b", "gz"), (b"\xfd7zXZ\x00", "xz"), (b"BZh", "bz2"), (b"\x28
 _ZSTD_MODULES = ("compression.zstd", "zstandard", "pyarrow")
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
 _BLOCK = 1 << 25
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def quoted(text: str | bytes, limit: int = 40) -> str:
@@ -34,6 +35,17 @@ def quoted(text: str | bytes, limit: int = 40) -> str:
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= limit else text[:limit] + "...")
+
+
+def safe_cell(cell: Any) -> Any:
+    """A cell of CSV that no spreadsheet takes for a formula: an apostrophe before = + - @, tab and CR.
+
+    Numbers stay numbers.
+
+    >>> safe_cell("=1+1"), safe_cell("cat"), safe_cell(-1.5)
+    ("'=1+1", 'cat', -1.5)
+    """
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell
 
 
 def _import_zstd(path: PathLike) -> Any:
@@ -181,21 +193,15 @@ def _compressed(path: PathLike, raw: IO[bytes]) -> IO[bytes]:
 @contextmanager
 def writing(path: PathLike) -> Iterator[IO[str]]:
     """A UTF-8 text stream; the file appears, compressed as its suffix says, only when all went well."""
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
     try:
         with (
-            open(part, "wb") as raw,
+            replacing(path) as raw,
             io.TextIOWrapper(_compressed(path, raw), encoding="utf-8", newline="") as text,
         ):
             yield text
-        os.replace(part, target)
     except UnicodeEncodeError as error:
         raise FileFormatError(path, None, f"{quoted(error.object)} cannot be written as UTF-8") from error
+    except BrokenPipeError:
+        raise  # whoever read a pipe has left
     except OSError as error:
-        raise FileFormatError(
-            path, None, f"the file cannot be written ({error.strerror or error})"
-        ) from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+        raise cannot_write(path, error) from error

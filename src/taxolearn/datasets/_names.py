@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from taxolearn.datasets._files import PathLike, quoted
 from taxolearn.errors import DataError, FileFormatError, LabelError, TaxonomyError
 
-if TYPE_CHECKING:
-    from taxolearn.structure import Taxonomy
+Structure = TypeVar("Structure")
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
@@ -65,8 +64,8 @@ def name_texts(names: Iterable[Hashable], forbidden: re.Pattern[str], what: str)
 
 
 def build(
-    path: PathLike, line: int | None, builder: Callable[..., Taxonomy], *args: Any, **options: Any
-) -> Taxonomy:
+    path: PathLike, line: int | None, builder: Callable[..., Structure], *args: Any, **options: Any
+) -> Structure:
     """`builder(*args, **options)`; an invalid structure becomes an error about the file."""
     try:
         return builder(*args, **options)

@@ -1,4 +1,4 @@
-"""Files of `parent child` pairs, the plainest form of a taxonomy."""
+"""Files of pairs of names, the plainest form of a taxonomy and of a graph of classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from taxolearn.datasets._names import build, name_reader, name_texts
 from taxolearn.errors import DataError, FileFormatError
 
 if TYPE_CHECKING:
-    from taxolearn.structure import Taxonomy
+    from taxolearn.structure import ClassGraph, Taxonomy
 
 _BLANKS = re.compile(r"[ \t\r\v\f]+")
 
@@ -73,6 +73,42 @@ def read_edges(
     if not first_line:
         raise FileFormatError(path, None, "expected lines of 'parent child', found none")
     return build(path, None, Taxonomy.from_edges, list(first_line), root=root)
+
+
+def read_graph(path: PathLike, *, sep: str | None = None, label_type: type = str) -> ClassGraph:
+    r"""Read a graph of classes from lines of `name name`, `name name weight`, or `name` for a node without edges.
+
+    `sep` is what separates the names, by default spaces and tabs; weights are positive numbers, 1 where none is given.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pets.edges")
+    ...     _ = path.write_text("Cat Lynx 2.5\nDog\n")
+    ...     read_graph(path).edges
+    (('Cat', 'Lynx', 2.5),)
+    """
+    from taxolearn.structure import ClassGraph
+
+    name_of = name_reader(label_type)
+    nodes: list[Hashable] = []
+    edges: list[tuple[Hashable, Hashable, float]] = []
+    for line, text in text_lines(path):
+        parts = _BLANKS.split(text.strip(" \t\r\v\f")) if sep is None else text.split(sep)
+        if parts == [""]:
+            continue
+        if len(parts) > 3:
+            raise FileFormatError(path, line, f"expected one or two names and a weight, found {quoted(text)}")
+        try:
+            names = [name_of(part) for part in parts[:2]]
+            weight = float(parts[2]) if len(parts) == 3 else 1.0
+        except ValueError as error:
+            raise FileFormatError(path, line, str(error)) from error
+        nodes += names
+        if len(names) == 2:
+            edges.append((names[0], names[1], weight))
+    if not nodes:
+        raise FileFormatError(path, None, "expected lines of 'name name', found none")
+    return build(path, None, ClassGraph.from_edges, edges, nodes=list(dict.fromkeys(nodes)))
 
 
 def write_edges(path: PathLike, taxonomy: Taxonomy, *, sep: str = " ") -> None:

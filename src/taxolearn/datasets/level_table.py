@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taxolearn.datasets._files import PathLike, quoted, reading, writing
+from taxolearn.datasets._files import PathLike, quoted, reading, safe_cell, writing
 from taxolearn.datasets._names import build, name_texts
 from taxolearn.datasets._numbers import features_of, number_texts, parse_number
 from taxolearn.datasets.dataset import Dataset
 from taxolearn.errors import DataError, FileFormatError, LabelError
+from taxolearn.structure.assembly import ARTIFICIAL_ROOT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-_ARTIFICIAL_ROOT = "<root>"
 _NUL = re.compile("\0")
 
 
@@ -185,11 +185,14 @@ def _checked_rows(path: PathLike, reader: Any) -> Iterator[tuple[int, list[str]]
         raise FileFormatError(path, None, "the file is empty")
 
 
-def write_level_table(path: PathLike, dataset: Dataset, *, delimiter: str = ",") -> None:
+def write_level_table(
+    path: PathLike, dataset: Dataset, *, delimiter: str = ",", csv_safe: bool = False
+) -> None:
     r"""Write what `read_level_table` reads: columns level_1, level_2, ..., then text and features.
 
     Only single labels of a tree fit. Nodes on no row's path are not part of the table, nor is an artificial
-    root ("<root>").
+    root ("<root>"). With `csv_safe` names and texts that start with = + - @, tab or CR get an apostrophe before them,
+    for spreadsheets that would take them for formulas; read again, they keep it.
 
     >>> import tempfile, pathlib
     >>> from taxolearn.structure import Taxonomy
@@ -218,14 +221,15 @@ def write_level_table(path: PathLike, dataset: Dataset, *, delimiter: str = ",")
             else "two features share a name"
         )
     X = None if dataset.X is None else features_of(dataset, "a level table")
+    safe = safe_cell if csv_safe else str
     with writing(path) as stream:
         # Lines end in CR LF (RFC 4180): only then does the writer quote a lone CR inside a text.
         writer = csv.writer(stream, delimiter=delimiter, lineterminator="\r\n")
-        writer.writerow([*names, *features])
+        writer.writerow([*names, *map(safe, features)])
         for row, path_names in enumerate(paths):
-            cells = [*path_names, *[""] * (depth - len(path_names))]
+            cells = [*map(safe, path_names), *[""] * (depth - len(path_names))]
             if dataset.texts is not None:
-                cells.append(dataset.texts[row])
+                cells.append(safe(dataset.texts[row]))
             if X is not None:
                 cells.extend("" if value == "nan" else value for value in number_texts(_dense_row(X, row)))
             writer.writerow(cells)
@@ -245,11 +249,11 @@ def _label_paths(dataset: Dataset) -> list[list[str]]:
     paths = []
     for row, labels in enumerate(dataset.label_rows()):
         if len(labels) != 1:
-            raise LabelError(f"row {row}: a level table holds one label a row, found {len(labels)}")
+            raise LabelError(f"row {row}: a level table holds one label per row, found {len(labels)}")
         label = labels[0]
         if label not in of_label:
             names = [texts[name] for name in taxonomy.path(label)]
-            of_label[label] = names[1:] if names[0] == _ARTIFICIAL_ROOT else names
+            of_label[label] = names[1:] if names[0] == ARTIFICIAL_ROOT else names
         if not of_label[label]:
             raise LabelError(f"row {row}: the artificial root {label!r} cannot be the label of a row")
         paths.append(of_label[label])

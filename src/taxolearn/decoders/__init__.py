@@ -1,6 +1,28 @@
 """From scores to labels and probabilities."""
 
+from taxolearn.decoders.base import Answers, Contest, Decoder, RowFacts
+from taxolearn.decoders.best import Best
 from taxolearn.decoders.calibration import fit_sigmoids, normalized, sigmoid
-from taxolearn.decoders.thresholds import above, tune_thresholds
+from taxolearn.decoders.choice import DECODERS, best_class, best_or_thresholds, decoder_of, top_down_decoder
+from taxolearn.decoders.thresholds import Thresholds, above, tune_thresholds
+from taxolearn.decoders.top_down import TopDown
 
-__all__ = ["above", "fit_sigmoids", "normalized", "sigmoid", "tune_thresholds"]
+__all__ = [
+    "DECODERS",
+    "Answers",
+    "Best",
+    "Contest",
+    "Decoder",
+    "RowFacts",
+    "Thresholds",
+    "TopDown",
+    "above",
+    "best_class",
+    "best_or_thresholds",
+    "decoder_of",
+    "fit_sigmoids",
+    "normalized",
+    "sigmoid",
+    "top_down_decoder",
+    "tune_thresholds",
+]

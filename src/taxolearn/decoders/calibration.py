@@ -1,4 +1,4 @@
-"""Scores to probabilities by a sigmoid a class, fitted on held-out rows."""
+"""Scores to probabilities by one sigmoid per class, fitted on held-out rows."""
 
 from __future__ import annotations
 
@@ -52,9 +52,11 @@ def _fit_one(scores: Array, positive: npt.NDArray[np.bool_], weight: Array) -> t
     value = _cross_entropy(slope * scores + offset, target, weight)
     for _ in range(100):
         p = sigmoid(slope * scores + offset)
-        error, bend = weight * (p - target), weight * p * (1.0 - p)
+        error, curvature = weight * (p - target), weight * p * (1.0 - p)
         gradient = np.array([scores @ error, error.sum()])
-        hessian = np.array([[(scores * scores) @ bend, scores @ bend], [scores @ bend, bend.sum()]])
+        hessian = np.array(
+            [[(scores * scores) @ curvature, scores @ curvature], [scores @ curvature, curvature.sum()]]
+        )
         step = np.linalg.solve(hessian + 1e-12 * np.eye(2), gradient)
         length = 1.0
         while length > 1e-10:

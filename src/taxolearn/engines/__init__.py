@@ -1,7 +1,20 @@
 """Where blocks of work run."""
 
+from taxolearn.engines.base import Clock, Engine, Outcome, worker_count
 from taxolearn.engines.interrupts import interrupts
 from taxolearn.engines.listening import current_listener, listening
-from taxolearn.engines.threads import Outcome, ThreadEngine, worker_count
+from taxolearn.engines.run import Run, running
+from taxolearn.engines.threads import ThreadEngine
 
-__all__ = ["Outcome", "ThreadEngine", "current_listener", "interrupts", "listening", "worker_count"]
+__all__ = [
+    "Clock",
+    "Engine",
+    "Outcome",
+    "Run",
+    "ThreadEngine",
+    "current_listener",
+    "interrupts",
+    "listening",
+    "running",
+    "worker_count",
+]

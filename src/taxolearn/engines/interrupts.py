@@ -15,27 +15,43 @@ import numpy.typing as npt
 class Request:
     """Whether Ctrl-C was pressed, and the stop flag to raise at once when it is.
 
-    >>> Request().taken()
+    It stays pressed: all work inside the same context ends, not only what was running. `heard` says that somebody has
+    acted on it.
+
+    >>> Request().pressed
     False
     """
 
     def __init__(self) -> None:
-        self.stop: npt.NDArray[np.int32] | None = None
-        self._presses = 0
-        self._pending = False
+        self.pressed = False
+        self.heard = False
+        self._stop: npt.NDArray[np.int32] | None = None
 
-    def _pressed(self, *_: Any) -> None:
-        self._presses += 1
-        if self._presses > 1:
+    def _press(self, *_: Any) -> None:
+        if self.pressed:
             raise KeyboardInterrupt  # asked twice: leave at once
-        self._pending = True
-        if self.stop is not None:
-            self.stop[0] = 1
+        self.pressed = True
+        if self._stop is not None:
+            self._stop[0] = 1
 
-    def taken(self) -> bool:
-        """Whether there is a request that nobody has taken yet; now it is."""
-        pending, self._pending = self._pending, False
-        return pending
+    @contextmanager
+    def raising(self, stop: npt.NDArray[np.int32]) -> Iterator[None]:
+        """Inside this context a press raises this flag; afterwards that of the context around it.
+
+        >>> stop = np.zeros(1, dtype=np.int32)
+        >>> with Request().raising(stop):
+        ...     stop.tolist()
+        [0]
+        """
+        outer, self._stop = self._stop, stop
+        try:
+            if self.pressed:
+                stop[0] = 1
+            yield
+        finally:
+            self._stop = outer
+            if outer is not None and self.pressed:
+                outer[0] = 1
 
 
 _current: Request | None = None
@@ -46,12 +62,12 @@ def interrupts() -> Iterator[Request]:
     """Inside this context the first Ctrl-C is a request, the second one a KeyboardInterrupt.
 
     An exception may come between any two steps of Python, also while a thread is being started: the thread would run
-    on, with nobody waiting for it. A request that nobody took is a KeyboardInterrupt when the context ends. Contexts
+    on, with nobody waiting for it. A request that nobody heard is a KeyboardInterrupt when the context ends. Contexts
     may be nested. Where Ctrl-C is not Python's own (another handler, another thread than the main one) nothing is
     changed.
 
     >>> with interrupts() as request:
-    ...     request.taken()
+    ...     request.pressed
     False
     """
     global _current
@@ -66,11 +82,11 @@ def interrupts() -> Iterator[Request]:
         yield request
         return
     _current = request
-    signal.signal(signal.SIGINT, request._pressed)
+    signal.signal(signal.SIGINT, request._press)
     try:
         yield request
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _current = None
-    if request.taken():
+    if request.pressed and not request.heard:
         raise KeyboardInterrupt

@@ -1,6 +1,6 @@
 """One step of a beam search down a taxonomy, for many rows: nodes that rows have reached are expanded one by one.
 
-Where many rows stand at a node, the vectors of its children are turned round for them as in `node_scores`. Else the
+Where many rows stand at a node, the vectors of its children are transposed for them as in `node_scores`. Else the
 vector of a child is spread over all features, or looked up in where rows are few. The score of a node is that of its
 parent plus the products with the vectors that the edge adds. Each row keeps, for each level, its best nodes by
 score + bonus + reach times the length of the row, and its best classes by score + intercept.
@@ -136,16 +136,16 @@ def _arrive(i, child, score, nodes, lengths, intercept, repeats, beams, best, id
 
 @kernel
 def expand_together(
-    rows, turned, children, group, groups, nodes, lengths, intercept, repeats, beams, best, ids
+    rows, transposed, children, group, groups, nodes, lengths, intercept, repeats, beams, best, ids
 ):
-    """Expand one node: the rows of its group meet all these children at once, whose vectors are turned round."""
+    """Expand one node: the rows of its group meet all these children at once, whose vectors are transposed."""
     width = children.shape[0]
-    line = np.empty(width, dtype=turned.value.dtype)
+    line = np.empty(width, dtype=transposed.value.dtype)
     for g in range(groups.start[group], groups.start[group + 1]):
         i = groups.member[g]
         for p in range(width):
             line[p] = 0.0
-        add_products(rows, i, turned, line)
+        add_products(rows, i, transposed, line)
         for p in range(width):
             _arrive(
                 i,
@@ -165,7 +165,7 @@ def expand_together(
 def expand(rows, vectors, edges, groups, room, nodes, lengths, intercept, repeats, beams, best, ids):
     """Expand all edges; returns the position among `terms` of a vector with a bad index, or -1.
 
-    `room` (one number a feature) comes and goes as zeros. With `repeats` a node may be reached by several edges.
+    `room` (one number per feature) comes and goes as zeros. With `repeats` a node may be reached by several edges.
     """
     n_features = room.shape[0]
     n = rows.indptr.shape[0] - 1

@@ -22,7 +22,7 @@ import numpy as np
 from taxolearn.kernels._jit import kernel
 from taxolearn.kernels.face_newton import face_step
 from taxolearn.kernels.loss_steps import (
-    conjugate_slope,
+    conjugate_derivative,
     dual_step,
     dual_upper,
     loss_conjugate,
@@ -30,7 +30,7 @@ from taxolearn.kernels.loss_steps import (
 )
 from taxolearn.kernels.rows import add_scores, gather, mean_row_size, n_rows, row_add, row_dot, row_square
 
-# columns of the report that a block fills, one row a class
+# columns of the report that a block fills, one row per class
 REPORT_PRIMAL, REPORT_DUAL, REPORT_EPOCHS, REPORT_CONVERGED = 0, 1, 2, 3
 REPORT_WIDTH = 4
 
@@ -103,20 +103,20 @@ def sweep(
             value = c * loss_value(loss, margin)
             primal += value
             gap += value + loss_conjugate(loss, d, c) + d * margin
-            slope = margin + conjugate_slope(loss, d, c)
-            projected = slope
+            gradient = margin + conjugate_derivative(loss, d, c)
+            projected = gradient
             if d <= 0.0:
-                if slope > highest_old:
+                if gradient > highest_old:
                     active -= 1
                     order[s], order[active] = order[active], order[s]
                     continue
-                projected = min(slope, 0.0)
+                projected = min(gradient, 0.0)
             elif d >= dual_upper(loss, c):
-                if slope < lowest_old:
+                if gradient < lowest_old:
                     active -= 1
                     order[s], order[active] = order[active], order[s]
                     continue
-                projected = max(slope, 0.0)
+                projected = max(gradient, 0.0)
             highest = max(highest, projected)
             lowest = min(lowest, projected)
             if projected != 0.0:

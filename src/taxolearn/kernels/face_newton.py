@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
-from taxolearn.kernels.loss_steps import conjugate_curvature, conjugate_slope, dual_upper, loss_conjugate
+from taxolearn.kernels.loss_steps import conjugate_curvature, conjugate_derivative, dual_upper, loss_conjugate
 from taxolearn.kernels.rows import row_add, row_dot
 
 EXACT_EPOCHS = 40.0  # an exact solve may cost as much as this many sweeps
@@ -126,16 +126,16 @@ def _newton_by_gradients(rows, free, sign, curvature, square, residual, n_featur
         for k in range(size):
             row_add(rows, free[k], direction[k] * sign[free[k]], shift)
             shift_bias += direction[k] * sign[free[k]] * bias_feature
-        bend = 0.0
+        along = 0.0
         for k in range(size):
             r = free[k]
             applied[k] = (
                 sign[r] * (row_dot(rows, r, shift) + shift_bias * bias_feature) + curvature[k] * direction[k]
             )
-            bend += direction[k] * applied[k]
-        if bend <= 1e-14 * rho:
+            along += direction[k] * applied[k]
+        if along <= 1e-14 * rho:
             break  # flat: what is left of the residual lies outside the range
-        length = rho / bend
+        length = rho / along
         rho_next = 0.0
         for k in range(size):
             step[k] += length * direction[k]
@@ -169,7 +169,7 @@ def face_step(loss, rows, sign, weight, square, dual, w, bias, bias_feature, per
     for k in range(size):
         r = free[k]
         margin = sign[r] * (row_dot(rows, r, w) + bias[0] * bias_feature)
-        residual[k] = -(margin + conjugate_slope(loss, dual[r], weight[r]))
+        residual[k] = -(margin + conjugate_derivative(loss, dual[r], weight[r]))
         curvature[k] = conjugate_curvature(loss, dual[r], weight[r])
     # costs in multiply-adds, a sweep over all m rows being 2 m per_row
     small = float(min(size, n_features + 1))
@@ -200,7 +200,7 @@ def face_step(loss, rows, sign, weight, square, dual, w, bias, bias_feature, per
                 change += (
                     loss_conjugate(loss, moved[k], weight[r])
                     - loss_conjugate(loss, dual[r], weight[r])
-                    - delta * (residual[k] + conjugate_slope(loss, dual[r], weight[r]))
+                    - delta * (residual[k] + conjugate_derivative(loss, dual[r], weight[r]))
                 )
         square_shift = shift_bias * shift_bias
         for j in range(n_features):

@@ -1,7 +1,7 @@
 """What the solver kernels ask of a loss, chosen at compile time from the loss's own class.
 
 A loss is a NamedTuple of floats (see `taxolearn.losses`) whose static methods `kernel_value`, `kernel_conjugate`,
-`kernel_slope`, `kernel_curvature`, `kernel_upper` and `kernel_step` are plain scalar Python. Numba
+`kernel_derivative`, `kernel_curvature`, `kernel_upper` and `kernel_step` are plain scalar Python. Numba
 compiles the one that belongs to the type of
 `loss`; this file never names a loss, so a new loss is one new file elsewhere.
 """
@@ -40,14 +40,14 @@ def _loss_conjugate(loss: Any, dual: Any, weight: Any) -> Any:
     return _method(loss, "kernel_conjugate")
 
 
-def conjugate_slope(loss: Any, dual: Any, weight: Any) -> Any:
+def conjugate_derivative(loss: Any, dual: Any, weight: Any) -> Any:
     """Derivative of `loss_conjugate` by the dual; margin + this is the dual gradient."""
-    return type(loss).kernel_slope(loss, dual, weight)
+    return type(loss).kernel_derivative(loss, dual, weight)
 
 
-@overload(conjugate_slope)
-def _conjugate_slope(loss: Any, dual: Any, weight: Any) -> Any:
-    return _method(loss, "kernel_slope")
+@overload(conjugate_derivative)
+def _conjugate_derivative(loss: Any, dual: Any, weight: Any) -> Any:
+    return _method(loss, "kernel_derivative")
 
 
 def conjugate_curvature(loss: Any, dual: Any, weight: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Values, slopes and curvatures of a smooth loss of the margin, for all rows and classes at once.
+"""Values, gradients and curvatures of a smooth loss of the margin, for all rows and classes at once.
 
 They follow from what a loss offers to dual solvers: the dual that belongs to a margin, -c loss'(m), is the
 coordinate step without curvature, and the curvature c loss''(m) is the inverse of the conjugate's at that dual.
@@ -14,9 +14,9 @@ from taxolearn.kernels.loss_steps import conjugate_curvature, dual_step, loss_va
 
 @kernel
 def margin_terms(
-    loss, scores, indptr, indices, row_cost, positive_weight, negative_weight, first, last, dual, bend
+    loss, scores, indptr, indices, row_cost, positive_weight, negative_weight, first, last, dual, curvature
 ):
-    """Fill dual and bend (rows x classes) from the scores of the rows first .. last - 1; returns the summed losses.
+    """Fill dual and curvature (rows x classes) from the scores of the rows first .. last - 1; returns summed losses.
 
     `indptr` and `indices` hold the classes of each row. A pair that weighs nothing gets zeros.
     """
@@ -34,13 +34,14 @@ def margin_terms(
                 margin = -scores[i, c]
                 weight = row_cost[i] * negative_weight[c]
             dual[i, c] = 0.0
-            bend[i, c] = 0.0
+            curvature[i, c] = 0.0
             if weight > 0.0:
                 total += weight * loss_value(loss, margin)
                 d = dual_step(loss, 0.0, margin, 0.0, weight)
                 dual[i, c] = d
-                if d > 0.0:
-                    bend[i, c] = 1.0 / conjugate_curvature(loss, d, weight)
+                inverse = conjugate_curvature(loss, d, weight) if d > 0.0 else 0.0
+                if inverse > 0.0:  # weights near the largest number underflow in it
+                    curvature[i, c] = 1.0 / inverse
         for k in range(indptr[i], indptr[i + 1]):
             own[indices[k]] = 0
     return total

@@ -1,6 +1,6 @@
 """Scores of classes whose weights are sums of sparse node vectors, by a walk down the tree for many rows at once.
 
-A stretch of nodes, in depth-first order, is turned round once: feature by feature, which of its nodes have a weight
+A stretch of nodes, in depth-first order, is transposed once: feature by feature, which of its nodes have a weight
 there. A row then adds up the products with all nodes of the stretch in one short line that stays in cache; along the
 tree they become scores, score_n = score_parent(n) + u_n . x, with the scores of the path so far kept for each row
 from one stretch to the next. At a node with classes they go to the best of the row, or to a matrix rows x classes.
@@ -18,7 +18,7 @@ _FULL = 4  # a feature that every fourth node of a stretch has is stored for all
 _UNUSED = -1
 
 
-class Turned(NamedTuple):
+class Transposed(NamedTuple):
     """Vectors feature by feature: at feature j the nodes member[start[j]:start[j+1]] have the weights value[...].
 
     As many entries as there are nodes mean all of them in order; `member` is then not filled.
@@ -71,9 +71,9 @@ def count_features(vectors, chosen, used, start):
 
 
 @kernel
-def turn_vectors(vectors, chosen, place, turned):
-    """Store the chosen vectors feature by feature, after `count_features`; `place` is room for a number a feature."""
-    start, member, value = turned
+def transpose_vectors(vectors, chosen, place, transposed):
+    """Store the chosen vectors feature by feature, after `count_features`; `place` has one number per feature."""
+    start, member, value = transposed
     width = chosen.shape[0]
     for j in range(place.shape[0]):
         size = start[j + 1] - start[j]
@@ -98,9 +98,9 @@ def turn_vectors(vectors, chosen, place, turned):
 
 
 @kernel
-def add_products(rows, i, turned, line):
+def add_products(rows, i, transposed, line):
     """line[p] += u_p . x_i for all nodes p of a stretch."""
-    start, member, value = turned
+    start, member, value = transposed
     width = line.shape[0]
     for k in range(rows.indptr[i], rows.indptr[i + 1]):
         j = rows.indices[k]
@@ -133,7 +133,7 @@ def keep_best(score, cls, best, ids):
 
 
 @kernel
-def walk_rows(rows, first, last, turned, walk, intercept, path, table, best, ids):
+def walk_rows(rows, first, last, transposed, walk, intercept, path, table, best, ids):
     """Lead the rows first .. last-1 of X along a stretch of nodes.
 
     path[i, d + 1] is the score of row i at the node of depth d on the present path, path[i, 0] = 0. The best.shape[1]
@@ -141,12 +141,12 @@ def walk_rows(rows, first, last, turned, walk, intercept, path, table, best, ids
     type of the weights, so that scores in the table and among the best are equal to the last bit.
     """
     width = walk.depth.shape[0]
-    line = np.empty(width, dtype=turned.value.dtype)
+    line = np.empty(width, dtype=transposed.value.dtype)
     k = best.shape[1]
     for i in range(first, last):
         for p in range(width):
             line[p] = 0.0
-        add_products(rows, i, turned, line)
+        add_products(rows, i, transposed, line)
         along = path[i]
         for p in range(width):
             depth = walk.depth[p]

@@ -2,7 +2,7 @@
 
 Node weights are feature-major (features x nodes): the scores of one row at all nodes are then a sum of
 contiguous vectors, one a stored feature, which the compiler turns into SIMD, and its scores at a few nodes touch one
-cache line a feature.
+cache line per feature.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MARGIN, SLACK, UNIT = 0, 1, 2  # how a cost Delta enters: (D, S) = (Delta, 1), (
 
 
 class Paths(NamedTuple):
-    """The nodes of every class, ascending, and a number a node: the tie's scale, or the cost of missing the node."""
+    """The nodes of every class, ascending, and a number per node: the tie's scale, or the cost of missing the node."""
 
     indptr: Any
     nodes: Any

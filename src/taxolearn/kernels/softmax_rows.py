@@ -18,7 +18,7 @@ from taxolearn.kernels._jit import kernel
 from taxolearn.kernels.rows import add_row_scores, add_to_features, row_square
 
 _NEWTON_STEPS = 20
-_ACCURACY = 1e-3  # of a line search: the slope left, as a share of the row's gap
+_ACCURACY = 1e-3  # of a line search: the gradient left, as a share of the row's gap
 
 
 @kernel
@@ -61,33 +61,33 @@ def _spread(d, path_indptr, path_nodes, scale, sums, out):
 
 
 @kernel
-def _best_step(p, d, rise, bend, small):
-    """The t in (0, 1] at which rise t - bend t^2 / 2 - sum_k (p_k + t d_k) log(p_k + t d_k) is highest.
+def _best_step(p, d, rise, quadratic, small):
+    """The t in (0, 1] at which rise t - quadratic t^2 / 2 - sum_k (p_k + t d_k) log(p_k + t d_k) is highest.
 
-    Up to where its slope is at most `small`.
+    Up to where its gradient is at most `small`.
     """
-    slope = rise - bend
+    gradient = rise - quadratic
     for k in range(p.shape[0]):
         if p[k] + d[k] > 0.0:
-            slope -= d[k] * np.log(p[k] + d[k])
-    if slope >= 0.0:
+            gradient -= d[k] * np.log(p[k] + d[k])
+    if gradient >= 0.0:
         return 1.0
     low, high, t = 0.0, 1.0, 0.5
     for _ in range(_NEWTON_STEPS):
-        slope = rise - bend * t
-        curvature = -bend
+        gradient = rise - quadratic * t
+        curvature = -quadratic
         for k in range(p.shape[0]):
             point = p[k] + t * d[k]
             if point > 0.0:
-                slope -= d[k] * np.log(point)
+                gradient -= d[k] * np.log(point)
                 curvature -= d[k] * d[k] / point
-        if abs(slope) <= small:
+        if abs(gradient) <= small:
             break
-        if slope > 0.0:
+        if gradient > 0.0:
             low = t
         else:
             high = t
-        t = t - slope / curvature
+        t = t - gradient / curvature
         if not low < t < high:
             t = 0.5 * (low + high)
     return t
@@ -122,12 +122,12 @@ def ascend(
         if c * divergence <= enough:
             continue
         square = row_square(rows, i)
-        bend = square * _spread(d, path_indptr, path_nodes, scale, sums, spread)
+        quadratic = square * _spread(d, path_indptr, path_nodes, scale, sums, spread)
         rise = 0.0
         for k in range(n_classes):
             rise += d[k] * scores[k]
-            bend += bias_feature * bias_feature * d[k] * d[k]
-        step = _best_step(mine, d, rise, c * bend, _ACCURACY * divergence)
+            quadratic += bias_feature * bias_feature * d[k] * d[k]
+        step = _best_step(mine, d, rise, c * quadratic, _ACCURACY * divergence)
         for k in range(n_classes):
             mine[k] = max(0.0, mine[k] + step * d[k])
             spread[k] *= -c * step

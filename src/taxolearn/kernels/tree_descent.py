@@ -22,7 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
-from taxolearn.kernels.loss_steps import conjugate_slope, dual_step, dual_upper, loss_conjugate, loss_value
+from taxolearn.kernels.loss_steps import (
+    conjugate_derivative,
+    dual_step,
+    dual_upper,
+    loss_conjugate,
+    loss_value,
+)
 from taxolearn.kernels.rows import n_rows, row_add, row_dot
 
 
@@ -48,14 +54,14 @@ class TreeArrays(NamedTuple):
 class Active(NamedTuple):
     """The rows that each class works on: rows[indptr[l]:indptr[l+1]], the first `positive[l]` of them its own.
 
-    The first `lasting[l]` are never dropped.
+    The first `permanent[l]` are never dropped.
     """
 
     indptr: Any
     positive: Any
     rows: Any
     dual: Any
-    lasting: Any
+    permanent: Any
 
 
 class Costs(NamedTuple):
@@ -145,9 +151,9 @@ def _visit(
             d = np.float64(active.dual[start + k])
             margin = y * (row_dot(rows, i, w) + bias * bias_feature)
             gap += c * loss_value(loss, margin) + loss_conjugate(loss, d, c) + d * margin
-            slope = margin + conjugate_slope(loss, d, c)
+            gradient = margin + conjugate_derivative(loss, d, c)
             # a dual that its bound holds back is left alone for the rest of this visit
-            if (d > 0.0 or slope < 0.0) and (d < dual_upper(loss, c) or slope > 0.0):
+            if (d > 0.0 or gradient < 0.0) and (d < dual_upper(loss, c) or gradient > 0.0):
                 order[kept] = k
                 kept += 1
                 fresh = dual_step(loss, d, margin, reach * squares[i] + bias_feature * bias_feature, c)

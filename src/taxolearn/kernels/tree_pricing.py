@@ -14,18 +14,18 @@ from taxolearn.kernels.loss_steps import loss_conjugate, loss_value
 from taxolearn.kernels.rows import add_scores, n_rows
 from taxolearn.kernels.tree_descent import add_node
 
-# columns of the report, one row a class
+# columns of the report, one row per class
 LOSSES, QUADRATIC, CONJUGATES, BIAS, LEFT_OUT = 0, 1, 2, 3, 4
 REPORT_WIDTH = 5
 
-_TILE = 64  # features turned at a time
-_STRIP = 16  # classes whose scores are turned into vectors at a time
+_TILE = 64  # features transposed at a time
+_STRIP = 16  # classes whose scores are made into vectors at a time
 _BIAS_ROUNDS = 3
 _BINS = 1024  # that losses are sorted into by size
 
 
 @kernel
-def _turn(wide, width, columns, at):
+def _transpose(wide, width, columns, at):
     """columns[:, at:at+width] = wide' for the first `width` vectors, in tiles that stay in cache."""
     n_features = wide.shape[1]
     for start in range(0, n_features, _TILE):
@@ -103,11 +103,11 @@ def _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior,
         _total_losses(loss, scores, active, costs, start, trial, bias_feature, found)
         for b in range(width):
             above[b] = found[b] + 0.5 * (trial[b] - bias_prior) ** 2
-            bend = below[b] + above[b] - 2.0 * middle[b]
+            curvature = below[b] + above[b] - 2.0 * middle[b]
             most = 16.0 * step[b]
             move = most if below[b] > above[b] else -most
-            if bend > 0.0:
-                vertex = 0.5 * step[b] * (below[b] - above[b]) / bend
+            if curvature > 0.0:
+                vertex = 0.5 * step[b] * (below[b] - above[b]) / curvature
                 move = max(-most, min(most, vertex))
             trial[b] = biases[b] + move
         _total_losses(loss, scores, active, costs, start, trial, bias_feature, found)
@@ -263,7 +263,7 @@ def price_classes(
                 ready += 1
                 full = ready - done == width
                 if full or ready - laid == wide.shape[0]:
-                    _turn(wide, ready - laid, block, laid - done)
+                    _transpose(wide, ready - laid, block, laid - done)
                     laid = ready
                 if full:
                     found = scores[: n * width].reshape((n, width))
@@ -358,7 +358,7 @@ def _price_block(
         shift = max(bias[b] * bias_feature, biases[cls] * bias_feature)
         report[cls, LOSSES] = losses[b]
         report[cls, BIAS] = bias[b]
-        for k in range(active.indptr[cls] + active.lasting[cls], active.indptr[cls + 1]):
+        for k in range(active.indptr[cls] + active.permanent[cls], active.indptr[cls + 1]):
             score = mine[active.rows[k]] + shift
             keep[k - base] = active.dual[k] != 0.0 or loss_value(loss, -score) > 0.0
         objective = losses[b] + 0.5 * report[cls, QUADRATIC] + 0.5 * (bias[b] - bias_prior) ** 2

@@ -1,14 +1,21 @@
 """Losses, one file each."""
 
+from typing import Any
+
 from taxolearn.errors import DataError
-from taxolearn.losses.base import MarginLoss
+from taxolearn.losses.base import Loss, LossFacts, MarginLoss
 from taxolearn.losses.hinge import Hinge
 from taxolearn.losses.logistic import Logistic
 from taxolearn.losses.softmax import Softmax
 from taxolearn.losses.squared_hinge import SquaredHinge
 from taxolearn.losses.structured import StructuredHinge, structured_hinge
 
-MARGIN_LOSSES: dict[str, MarginLoss] = {loss.name: loss for loss in (Hinge(), SquaredHinge(), Logistic())}
+MARGIN_LOSSES: dict[str, MarginLoss] = {
+    loss.facts.name: loss for loss in (Hinge(), SquaredHinge(), Logistic())
+}
+
+# every loss that a user can name
+LOSSES: dict[str, Any] = {**MARGIN_LOSSES, "softmax": Softmax()}
 
 
 def margin_loss(name: str, allowed: tuple[str, ...] = tuple(MARGIN_LOSSES)) -> MarginLoss:
@@ -23,9 +30,12 @@ def margin_loss(name: str, allowed: tuple[str, ...] = tuple(MARGIN_LOSSES)) -> M
 
 
 __all__ = [
+    "LOSSES",
     "MARGIN_LOSSES",
     "Hinge",
     "Logistic",
+    "Loss",
+    "LossFacts",
     "MarginLoss",
     "Softmax",
     "SquaredHinge",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.losses.base import Array
+from taxolearn.losses.base import ROUNDING, Array, LossFacts
 
 
 class Hinge(NamedTuple):
@@ -20,19 +20,17 @@ class Hinge(NamedTuple):
     margin: float = 1.0
 
     @property
-    def name(self) -> str:
-        """The word users pass as `loss=`."""
-        return "hinge"
+    def facts(self) -> LossFacts:
+        """What callers branch on."""
+        return LossFacts("hinge", "margin")
 
-    @property
-    def smooth(self) -> bool:
-        """It has a kink at the margin."""
-        return False
+    def low_intercept(self, total_weight: float) -> float:
+        """Where the margins of all rows of other classes are met."""
+        return -self.margin
 
-    @property
-    def sparse_dual(self) -> bool:
-        """A row beyond the margin has dual zero."""
-        return True
+    def key(self) -> tuple[object, ...]:
+        """All that makes this loss what it is."""
+        return self.facts.kind, self
 
     def value(self, margins: npt.ArrayLike) -> Array:
         """The loss at each margin y * score."""
@@ -42,6 +40,10 @@ class Hinge(NamedTuple):
         """(weight * loss)*(-dual): infinite outside 0 <= dual <= weight."""
         d, c = np.broadcast_arrays(np.asarray(dual, dtype=np.float64), np.asarray(weight, dtype=np.float64))
         return np.where((d >= 0) & (d <= c), -self.margin * d, np.inf)
+
+    def conjugate_error(self, dual: npt.ArrayLike, weight: npt.ArrayLike) -> Array:
+        """How far `conjugate` may be from its exact value, dual and weight each being right to `ROUNDING`."""
+        return 2 * ROUNDING * abs(self.margin) * np.abs(np.asarray(dual, dtype=np.float64))
 
     @staticmethod
     def kernel_value(loss: Any, margin: Any) -> Any:
@@ -54,7 +56,7 @@ class Hinge(NamedTuple):
         return -loss.margin * dual
 
     @staticmethod
-    def kernel_slope(loss: Any, dual: Any, weight: Any) -> Any:
+    def kernel_derivative(loss: Any, dual: Any, weight: Any) -> Any:
         """Derivative of the conjugate."""
         return -loss.margin
 

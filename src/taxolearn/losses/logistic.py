@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.losses.base import Array
+from taxolearn.losses.base import ROUNDING, Array, LossFacts
 
 
 class Logistic(NamedTuple):
@@ -21,19 +21,17 @@ class Logistic(NamedTuple):
     margin: float = 0.0
 
     @property
-    def name(self) -> str:
-        """The word users pass as `loss=`."""
-        return "logistic"
+    def facts(self) -> LossFacts:
+        """What callers branch on."""
+        return LossFacts("logistic", "margin", smooth=True, sparse_dual=False, likelihood=True)
 
-    @property
-    def smooth(self) -> bool:
-        """It has a derivative everywhere."""
-        return True
+    def low_intercept(self, total_weight: float) -> float:
+        """The logit of one row in so many."""
+        return -math.log(max(1.0, total_weight))
 
-    @property
-    def sparse_dual(self) -> bool:
-        """Every row keeps a positive dual."""
-        return False
+    def key(self) -> tuple[object, ...]:
+        """All that makes this loss what it is."""
+        return self.facts.kind, self
 
     def value(self, margins: npt.ArrayLike) -> Array:
         """The loss at each margin y * score."""
@@ -48,6 +46,17 @@ class Logistic(NamedTuple):
         p_log_p = np.multiply(p, np.log(p, out=np.zeros_like(p), where=p > 0))
         q_log_q = np.multiply(1.0 - p, np.log1p(-p, out=np.zeros_like(p), where=p < 1))
         return np.where(inside, c * (p_log_p + q_log_q) - self.margin * d, np.inf)
+
+    def conjugate_error(self, dual: npt.ArrayLike, weight: npt.ArrayLike) -> Array:
+        """How far `conjugate` may be from its exact value, dual and weight each being right to `ROUNDING`.
+
+        p = dual / weight is off by 2 ROUNDING p, and so is 1 - p. x log x moves by at most (1 + |log x|) times what
+        x does, and by at most |y log y| for a move of y near zero, where the slope is infinite.
+        """
+        d, c = np.broadcast_arrays(np.asarray(dual, dtype=np.float64), np.asarray(weight, dtype=np.float64))
+        p = np.clip(np.divide(d, c, out=np.zeros_like(d), where=c > 0), 0.0, 1.0)
+        steep = -np.log(np.maximum(p, 1e-320)) - np.log(np.maximum(1.0 - p, ROUNDING))
+        return np.asarray(8 * ROUNDING * p * c * (2.0 + steep + abs(self.margin)))
 
     @staticmethod
     def kernel_value(loss: Any, margin: Any) -> Any:
@@ -69,7 +78,7 @@ class Logistic(NamedTuple):
         return weight * total - loss.margin * dual
 
     @staticmethod
-    def kernel_slope(loss: Any, dual: Any, weight: Any) -> Any:
+    def kernel_derivative(loss: Any, dual: Any, weight: Any) -> Any:
         """Derivative of the conjugate (finite numbers stand for the infinite ends)."""
         if dual <= 0.0:
             return -1e30

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.losses.base import Array
+from taxolearn.losses.base import Array, LossFacts
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,25 @@ class Softmax:
     """
 
     @property
-    def name(self) -> str:
-        """The word users pass as `loss=`."""
-        return "softmax"
+    def facts(self) -> LossFacts:
+        """What callers branch on."""
+        return LossFacts(
+            "softmax",
+            "softmax",
+            smooth=True,
+            sparse_dual=False,
+            several_labels=False,
+            likelihood=True,
+            dual_grows_with_C=False,
+        )
+
+    def low_intercept(self, total_weight: float) -> float:
+        """Classes are compared with each other: no one says no."""
+        return 0.0
+
+    def key(self) -> tuple[object, ...]:
+        """All that makes this loss what it is."""
+        return self.facts.kind, self
 
     def value(self, scores: npt.ArrayLike, own: npt.NDArray[np.integer]) -> Array:
         """The loss of each row; `scores` is rows x classes, `own` the class of each row."""

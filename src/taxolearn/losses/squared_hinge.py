@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.losses.base import Array
+from taxolearn.losses.base import ROUNDING, Array, LossFacts
 
 
 class SquaredHinge(NamedTuple):
@@ -21,30 +21,36 @@ class SquaredHinge(NamedTuple):
     margin: float = 1.0
 
     @property
-    def name(self) -> str:
-        """The word users pass as `loss=`."""
-        return "squared_hinge"
+    def facts(self) -> LossFacts:
+        """What callers branch on."""
+        return LossFacts("squared_hinge", "margin", smooth=True)
 
-    @property
-    def smooth(self) -> bool:
-        """It has a derivative everywhere."""
-        return True
+    def low_intercept(self, total_weight: float) -> float:
+        """Where the margins of all rows of other classes are met."""
+        return -self.margin
 
-    @property
-    def sparse_dual(self) -> bool:
-        """A row beyond the margin has dual zero."""
-        return True
+    def key(self) -> tuple[object, ...]:
+        """All that makes this loss what it is."""
+        return self.facts.kind, self
 
     def value(self, margins: npt.ArrayLike) -> Array:
         """The loss at each margin y * score."""
         return np.maximum(0.0, self.margin - np.asarray(margins, dtype=np.float64)) ** 2
 
+    def steepness(self, values: Array) -> tuple[Array, float]:
+        """|loss'| where the loss has these values, and the largest second derivative; for bounds on rounding."""
+        return 2.0 * np.sqrt(values), 2.0
+
     def conjugate(self, dual: npt.ArrayLike, weight: npt.ArrayLike) -> Array:
         """(weight * loss)*(-dual): infinite for a negative dual, and for any dual of a row without weight."""
         d, c = np.broadcast_arrays(np.asarray(dual, dtype=np.float64), np.asarray(weight, dtype=np.float64))
         inside = (d >= 0) & ((c > 0) | (d == 0))
-        quadratic = np.divide(d * d, 4.0 * c, out=np.zeros_like(d), where=c > 0)
-        return np.where(inside, -self.margin * d + quadratic, np.inf)
+        return np.where(inside, -self.margin * d + _quarter(d, c), np.inf)
+
+    def conjugate_error(self, dual: npt.ArrayLike, weight: npt.ArrayLike) -> Array:
+        """How far `conjugate` may be from its exact value, dual and weight each being right to `ROUNDING`."""
+        d, c = np.broadcast_arrays(np.asarray(dual, dtype=np.float64), np.asarray(weight, dtype=np.float64))
+        return np.asarray(4 * ROUNDING * (abs(self.margin) * np.abs(d) + _quarter(d, c)))
 
     @staticmethod
     def kernel_value(loss: Any, margin: Any) -> Any:
@@ -58,7 +64,7 @@ class SquaredHinge(NamedTuple):
         return dual * (dual / (4.0 * weight) - loss.margin)
 
     @staticmethod
-    def kernel_slope(loss: Any, dual: Any, weight: Any) -> Any:
+    def kernel_derivative(loss: Any, dual: Any, weight: Any) -> Any:
         """Derivative of the conjugate."""
         return dual / (2.0 * weight) - loss.margin
 
@@ -77,3 +83,9 @@ class SquaredHinge(NamedTuple):
         """Exact coordinate minimiser (Hsieh et al. 2008 with D_ii = 1/(2C))."""
         ridge = 0.5 / weight
         return max(dual - (margin - loss.margin + dual * ridge) / (curvature + ridge), 0.0)
+
+
+def _quarter(dual: Array, weight: Array) -> Array:
+    """dual^2 / (4 weight), where the square of a small dual would underflow; zero without weight."""
+    ratio = np.divide(dual, weight, out=np.zeros_like(dual), where=weight > 0)
+    return np.asarray(0.25 * ratio * dual)

@@ -1,4 +1,4 @@
-"""Structured hinge: one label a row, and a cost for every wrong answer that may depend on the taxonomy."""
+"""Structured hinge: one label per row, and a cost for every wrong answer that may depend on the taxonomy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.errors import DataError
-from taxolearn.losses.base import Array
+from taxolearn.losses.base import Array, LossFacts
 from taxolearn.problem import Problem
 
 if TYPE_CHECKING:
@@ -47,6 +47,38 @@ class StructuredHinge:
     node_cost: Array
     root: bool = False
     table: Array | None = None
+
+    @property
+    def facts(self) -> LossFacts:
+        """What callers branch on.
+
+        >>> StructuredHinge("zero_one", "margin", sp.csr_array(np.eye(3)), np.full(3, 0.5)).facts.kind
+        'structured'
+        """
+        return LossFacts("structured_hinge", "structured", several_labels=False, tied_bias=True)
+
+    def low_intercept(self, total_weight: float) -> float:
+        """Classes are compared with each other: no one says no.
+
+        >>> StructuredHinge("zero_one", "margin", sp.csr_array(np.eye(3)), np.full(3, 0.5)).low_intercept(9.0)
+        0.0
+        """
+        return 0.0
+
+    def key(self) -> tuple[object, ...]:
+        """All that makes this loss what it is.
+
+        >>> StructuredHinge("zero_one", "margin", sp.csr_array(np.eye(3)), np.full(3, 0.5)).key()[:3]
+        ('structured', 'zero_one', 'margin')
+        """
+        return (
+            self.facts.kind,
+            self.cost,
+            self.rescaling,
+            self.root,
+            self.node_cost.tobytes(),
+            self.paths.indices.tobytes(),
+        )
 
     @property
     def n_classes(self) -> int:
@@ -109,7 +141,7 @@ def structured_hinge(
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.problem import make_problem
-    >>> from taxolearn.regularizers import path_sum
+    >>> from taxolearn.ties import path_sum
     >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Lynx", "Animal/Dog"])
     >>> problem = make_problem([[0.0], [1.0], [2.0]], ["Lion", "Lynx", "Dog"], tree)
     >>> tie = path_sum(tree, problem.class_nodes, np.ones(tree.n_nodes))

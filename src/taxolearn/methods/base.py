@@ -1,4 +1,4 @@
-"""What every estimator offers once it has class weights: scores, predictions, paths, probabilities, storage."""
+"""What every estimator offers once it has vectors and a decoder: scores, predictions, paths, explanations, storage."""
 
 from __future__ import annotations
 
@@ -15,42 +15,59 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.certificates import Certificate
-from taxolearn.decoders import above
-from taxolearn.engines.threads import worker_count
+from taxolearn.decoders import Answers, Decoder
+from taxolearn.engines import worker_count
 from taxolearn.errors import DataError
+from taxolearn.explain import Explanation, explain
 from taxolearn.methods.inputs import check_rows, names_array
-from taxolearn.models import ClassWeights
+from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.problem import Problem, align_labels
 from taxolearn.problem.inputs import check_sample_weight
+from taxolearn.storage.classifiers import pack_classifier, unpack_classifier
+from taxolearn.storage.writing import save_model
 from taxolearn.structure import Taxonomy
+from taxolearn.vectors import Vectors
 
 if TYPE_CHECKING:
-    from taxolearn.methods.explanation import Explanation
-
-_ARTIFICIAL_ROOT = "<root>"
+    from taxolearn.solvers import Progress
 
 
-class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators: one weight vector and one intercept a class.
+class Fitted:
+    """What a fit leaves behind; no parameters."""
 
-    Fitted attributes: `classes_`, `coef_`, `intercept_`, `certificate_`, `n_iter_`, `n_features_in_`,
-    `feature_names_in_`, `data_` (number of rows and a fingerprint of what the model was fitted on).
+    vectors_: Vectors
+    decoder_: Decoder
+    classes_: npt.NDArray[Any]
+    certificate_: Certificate
+    n_iter_: int
+    n_features_in_: int
+    history_: list[Progress]
+    label_form_: str
+    data_: dict[str, Any]
+    calibration_: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None
+    _indicator: tuple[str, int, str, bool] | None
+
+
+@estimator
+class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators: vectors that score, and a decoder that answers.
+
+    Fitted attributes: `classes_`, `vectors_`, `decoder_`, `coef_`, `intercept_`, `certificate_`, `n_iter_`, `history_`,
+    `n_features_in_`, `feature_names_in_`, `data_` (number of rows and a fingerprint of what the model was fitted on).
 
     >>> from taxolearn import OneVsRestSVM
     >>> issubclass(OneVsRestSVM, TaxonomyClassifier)
     True
     """
 
-    taxonomy: Taxonomy | None
-    weights_: ClassWeights
-    classes_: npt.NDArray[Any]
-    certificate_: Certificate
-    n_iter_: int
-    n_features_in_: int
-    thresholds_: npt.NDArray[np.float64]
-    label_form_: str
-    data_: dict[str, Any]
-    _indicator: tuple[str, int, str, bool] | None
+    taxonomy: Taxonomy | None = parameter(
+        default=None,
+        doc="Tree or DAG whose nodes the labels are, inner ones too. None: flat over the classes seen.",
+        kw_only=False,
+    )
+    n_jobs: int | None = parameter(
+        default=None, doc="Threads, as in scikit-learn: None is one, -1 all cores."
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -69,12 +86,31 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._indicator = ("columns", len(problem.labels.names), kind, bool(sp.issparse(y)))
 
     @property
-    def _multilabel(self) -> bool:
-        return self.label_form_ in ("sets", "indicator")
+    def _binary(self) -> bool:
+        return len(self.classes_) == 2 and not self.decoder_.several
 
     @property
-    def _binary(self) -> bool:
-        return len(self.classes_) == 2 and not self._multilabel
+    def weights_(self) -> Vectors:
+        """The name that `vectors_` had before.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> model = OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+        >>> model.weights_ is model.vectors_
+        True
+        """
+        return self.vectors_
+
+    @property
+    def thresholds_(self) -> npt.NDArray[np.float64]:
+        """Above which score each class is predicted, with several labels per row; zeros unless they were tuned.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).thresholds_.tolist()
+        [0.0, 0.0, 0.0]
+        """
+        check_is_fitted(self)
+        thresholds = getattr(self.decoder_, "thresholds", None)
+        return np.zeros(len(self.classes_)) if thresholds is None else thresholds
 
     @property
     def coef_(self) -> Any:
@@ -85,82 +121,84 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (3, 1)
         """
         check_is_fitted(self)
-        coef = self.weights_.coef
+        coef = self.vectors_.coef
         return 0.5 * (coef[[1]] - coef[[0]]) if self._binary else coef
 
     @property
     def intercept_(self) -> npt.NDArray[np.float64]:
-        """Intercepts, one a class (one for two classes).
+        """Intercepts, one per class (one for two classes).
 
         >>> from taxolearn import OneVsRestSVM
         >>> OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).intercept_.shape
         (3,)
         """
         check_is_fitted(self)
-        intercept = self.weights_.intercept
+        intercept = self.vectors_.intercept
         return 0.5 * (intercept[1:] - intercept[:1]) if self._binary else intercept
 
     def decision_function(self, X: Any) -> npt.NDArray[Any]:
-        """Scores, rows x classes in the order of `classes_`; for two classes one score a row, half their difference.
+        """Scores, rows x classes in the order of `classes_`; for two classes one score per row, half their difference.
 
         >>> from taxolearn import OneVsRestSVM
         >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).decision_function([[2.0]]) > 0
         array([ True])
         """
         rows = self._rows(X)
-        scores = self.weights_.scores(rows, n_threads=self._n_threads)
+        scores = self.decoder_.scores(self.vectors_, rows, n_threads=self._n_threads)
         return 0.5 * (scores[:, 1] - scores[:, 0]) if self._binary else scores
 
     def predict(self, X: Any, *, beam: int | None = None) -> Any:
         """The best class of each row, or its set of classes, in the form in which y was given to `fit`.
 
         Names and level tables give an array of names; lists of lists give lists of names; an indicator gives an
-        indicator. With several labels a row, those whose score is above the class's threshold are predicted.
-        `beam` as in `top_k`; of several labels it finds at most so many a row.
+        indicator. With several labels per row, those whose score is above the class's threshold are predicted.
+        `beam` as in `top_k`; of several labels it finds at most so many per row.
 
         >>> from taxolearn import OneVsRestSVM
         >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).predict([[2.0]]).tolist()
         ['b']
         """
-        rows = self._rows(X)
-        if not self._multilabel:
-            best, _ = self._best(rows, 1, beam)
-            return self.classes_[best[:, 0]]
-        parts = self._label_sets(rows, beam)
+        answers = self.decode(X, beam=beam)
         if self._indicator is not None:
-            return self._as_indicator(parts, rows.shape[0])
-        found: list[list[Hashable]] = []
-        for indptr, indices in parts:
-            names = self.classes_[indices].tolist()
-            found += [names[start:end] for start, end in pairwise(indptr)]
-        return found
+            return self._as_indicator(answers)
+        if self.label_form_ != "sets":
+            return self.classes_[answers.ids]
+        # in the order of the classes, not of their scores
+        rows = np.repeat(np.arange(len(answers.indptr) - 1), np.diff(answers.indptr))
+        names = self.classes_[answers.ids[np.lexsort((answers.ids, rows))]].tolist()
+        return [names[start:end] for start, end in pairwise(answers.indptr.tolist())]
 
-    def _as_indicator(self, parts: list[Any], n_rows: int) -> Any:
+    def decode(self, X: Any, *, k: int | None = None, beam: int | None = None) -> Answers:
+        """The predicted classes of each row, best first, as numbers into `classes_`, and their scores.
+
+        All other answers are made of these. With k, the k best classes of each row instead, which begin with the
+        predicted ones.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> answers = OneVsRestSVM().fit([[-1.0], [0.0], [1.0]], ["a", "b", "c"]).decode([[2.0], [-2.0]])
+        >>> answers.indptr.tolist(), answers.ids.tolist()
+        ([0, 1, 2], [2, 0])
+        """
+        rows = self._rows(X)
+        if k is None:
+            return self.decoder_.decode(self.vectors_, rows, beam=beam, n_threads=self._n_threads)
+        best, scores = self.decoder_.top_k(self.vectors_, rows, k, beam=beam, n_threads=self._n_threads)
+        return Answers(best.shape[1] * np.arange(len(best) + 1), best.ravel(), scores.ravel())
+
+    def _as_indicator(self, answers: Answers) -> Any:
         assert self._indicator is not None
         _, width, dtype, sparse = self._indicator
-        columns = self._columns()
-        lengths = [np.diff(indptr) for indptr, _ in parts]
-        indptr = (
-            np.concatenate(([0], np.cumsum(np.concatenate(lengths))))
-            if parts
-            else np.zeros(1, dtype=np.int64)
-        )
-        indices = (
-            columns[np.concatenate([indices for _, indices in parts])]
-            if parts
-            else np.zeros(0, dtype=np.int64)
-        )
-        matrix = sp.csr_array((np.ones(len(indices), dtype=dtype), indices, indptr), shape=(n_rows, width))
+        columns = np.arange(len(self.classes_))
+        if self.taxonomy is not None:
+            columns = np.asarray(self.taxonomy.ids_of(self.classes_.tolist()))
+        ones = np.ones(len(answers.ids), dtype=dtype)
+        shape = (len(answers.indptr) - 1, width)
+        matrix = sp.csr_array((ones, columns[answers.ids], answers.indptr), shape=shape)
+        matrix.sort_indices()
         return matrix if sparse else matrix.toarray()
 
-    def _columns(self) -> npt.NDArray[Any]:
-        """Columns of the indicator that the classes stand in."""
-        if self.taxonomy is None:
-            return np.arange(len(self.classes_))
-        return self.taxonomy.ids_of(self.classes_.tolist())
-
     def predict_path(self, X: Any, *, beam: int | None = None) -> list[Any]:
-        """The path from the top of the taxonomy to each predicted class (a list of paths a row with several labels).
+        """The path from the top of the taxonomy to each predicted class (a list of paths per row with several labels).
 
         `beam` as in `predict`.
 
@@ -169,22 +207,17 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> OneVsRestSVM(taxonomy=tree).fit([[-1.0], [1.0]], ["Cat", "Dog"]).predict_path([[2.0]])
         [('Animal', 'Dog')]
         """
-        rows = self._rows(X)
+        answers = self.decode(X, beam=beam)
         names = self.classes_.tolist()
         path = cache(lambda c: self._path(names[c]))  # many rows share a class, most classes have no row
-        if not self._multilabel:
-            best, _ = self._best(rows, 1, beam)
-            return [path(c) for c in best[:, 0].tolist()]
-        out: list[list[tuple[Hashable, ...]]] = []
-        for indptr, indices in self._label_sets(rows, beam):
-            out += [[path(c) for c in indices[a:b].tolist()] for a, b in pairwise(indptr)]
-        return out
+        if not self.decoder_.several:
+            return [path(c) for c in answers.ids.tolist()]
+        rows = np.repeat(np.arange(len(answers.indptr) - 1), np.diff(answers.indptr))
+        ids = answers.ids[np.lexsort((answers.ids, rows))].tolist()
+        return [[path(c) for c in ids[a:b]] for a, b in pairwise(answers.indptr.tolist())]
 
     def _path(self, name: Hashable) -> tuple[Hashable, ...]:
-        if self.taxonomy is None:
-            return (name,)
-        path = self.taxonomy.path(name)
-        return path[1:] if len(path) > 1 and path[0] == _ARTIFICIAL_ROOT else path
+        return (name,) if self.taxonomy is None else self.taxonomy.shown_path(name)
 
     def top_k(
         self, X: Any, k: int = 5, *, beam: int | None = None
@@ -192,8 +225,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The k best classes of each row, best first, and their scores, without a rows x classes matrix.
 
         With `beam` the taxonomy is searched from the top down: of each level only the `beam` nodes with the best
-        scores are looked below. That is quicker on large taxonomies, and may miss the best class. It needs weights
-        at the nodes; methods, or sizes, that keep one vector a class say so.
+        scores are looked below. That is quicker on large taxonomies, and may miss the best class. It needs vectors
+        at the nodes; methods, or sizes, that keep one vector per class say so.
 
         >>> from taxolearn import OneVsRestSVM
         >>> names, scores = OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).top_k([[3.0]], 2)
@@ -201,26 +234,12 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ((1, 2), (1, 2))
         """
         rows = self._rows(X)
-        best, scores = self._best(rows, k, beam)
+        best, scores = self.decoder_.top_k(self.vectors_, rows, k, beam=beam, n_threads=self._n_threads)
         return self.classes_[best], scores
-
-    def _best(self, rows: Any, k: int, beam: int | None) -> Any:
-        return self.weights_.top_k(rows, k, beam=beam, n_threads=self._n_threads)
-
-    def _label_sets(self, rows: Any, beam: int | None) -> list[Any]:
-        """(indptr, indices) of the classes above their thresholds, block by block of rows."""
-        if beam is None:
-            blocks = self.weights_.score_blocks(rows, n_threads=self._n_threads)
-            return [above(scores, self.thresholds_) for _, scores in blocks]
-        found, scores = self._best(rows, max(1, min(beam, len(self.classes_))), beam)
-        chosen = scores > self.thresholds_[found]
-        order = np.argsort(np.where(chosen, found, len(self.classes_)), axis=1)
-        found, chosen = np.take_along_axis(found, order, 1), np.take_along_axis(chosen, order, 1)
-        return [(np.concatenate(([0], np.cumsum(chosen.sum(axis=1)))), found[chosen])]
 
     @property
     def _n_threads(self) -> int:
-        return worker_count(getattr(self, "n_jobs", None))
+        return worker_count(self.n_jobs)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows whose label, or whole set of labels, is right.
@@ -247,8 +266,6 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> explanation.path, explanation.nodes[1].runner_up, explanation.nodes[1].margin > 0
         (('Animal', 'Dog'), 'Cat', True)
         """
-        from taxolearn.methods.explain import explain
-
         return explain(self, x, k=k, runners_up=runners_up, label=label)
 
     def save(self, folder: str | Path) -> None:
@@ -261,22 +278,30 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ...     taxolearn.load(folder).predict([[2.0]]).tolist()
         ['b']
         """
-        from taxolearn.methods.persistence import save
+        save_model(self, folder)
 
-        save(self, folder)
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Header and arrays of the fitted model."""
+        return pack_classifier(self)
+
+    @classmethod
+    def _unpack(cls, header: dict[str, Any], arrays: dict[str, Any], full: bool) -> Self:
+        """The model of a header and arrays, every entry checked."""
+        made: Self = unpack_classifier(cls, header, arrays, full=full)
+        return made
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False)
-        if rows.shape[1] != self.weights_.n_features:
-            raise DataError(f"X has {rows.shape[1]} features, but the model has {self.weights_.n_features}")
+        if rows.shape[1] != self.vectors_.n_features:
+            raise DataError(f"X has {rows.shape[1]} features, but the model has {self.vectors_.n_features}")
         return rows
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
+        return hasattr(self, "vectors_")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the class weights.
+        """Learn the vectors.
 
         >>> from taxolearn import OneVsRestSVM
         >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).classes_.tolist()

@@ -1,18 +1,24 @@
-"""A problem with new rows and classes, and the duals of the old one inside it."""
+"""Classes that are added to a fitted model: a problem with new rows and classes, and the old duals inside it."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.errors import DataError
+from taxolearn.losses import LOSSES
+from taxolearn.methods.fitting import CertifiedClassifier
+from taxolearn.methods.inputs import check_rows
+from taxolearn.methods.parameters import estimator
 from taxolearn.problem import Problem, encode_labels, make_problem
 from taxolearn.problem.inputs import check_sample_weight
 from taxolearn.problem.labels import Labels
+from taxolearn.solvers import Start
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 
@@ -44,10 +50,10 @@ def grown_problem(
             )
     fresh = encode_labels(y_new, taxonomy)
     if fresh.n_rows != rows.shape[0]:
-        raise DataError(f"X has {rows.shape[0]} rows and y has {fresh.n_rows}; give one label a row")
+        raise DataError(f"X has {rows.shape[0]} rows and y has {fresh.n_rows}; give one label per row")
     if fresh.multilabel and not old.labels.multilabel and (np.diff(fresh.indptr) != 1).any():
         wrong = int(np.argmax(np.diff(fresh.indptr) != 1))
-        raise DataError(f"the fit had one label a row, and new row {wrong} has another number of them")
+        raise DataError(f"the fit had one label per row, and new row {wrong} has another number of them")
     names = _names(old.labels) + _names(fresh)
     weights = check_sample_weight(sample_weight, rows.shape[0])
     new_weight = np.ones(rows.shape[0]) if weights is None else weights
@@ -97,3 +103,51 @@ def grown_dual(old: Problem, new: Problem, dual: sp.csr_array) -> sp.csr_array:
     after = np.where(has, new.positive_weight[number], new.negative_weight[number])
     data = entries.data * (after / before)
     return sp.csr_array((data, (number, entries.col)), shape=(new.n_classes, new.n_rows))
+
+
+@estimator
+class GrowsClasses(CertifiedClassifier):
+    """Methods that can learn new classes without starting over.
+
+    >>> from taxolearn import RecursiveSVM
+    >>> issubclass(RecursiveSVM, GrowsClasses)
+    True
+    """
+
+    def add_classes(self, taxonomy: Taxonomy, X_new: Any, y_new: Any, sample_weight: Any = None) -> Self:
+        """Learn classes that were added to the taxonomy, from new rows and all the old ones, without starting over.
+
+        `taxonomy` must hold all classes learned so far; classes may have moved, and old leaves may have got
+        children. The fit starts from the duals of the last one and ends with the certificate of the whole problem,
+        at `tol`. Needs `warm_start=True`, with which the rows of the last fit are kept (not copied, and not saved); one
+        new row at least; labels by name; a one-vs-rest loss. An array of `weights` must be set for the new taxonomy
+        first. If it fails, the model is as it was.
+
+        >>> from taxolearn import RecursiveSVM
+        >>> old = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+        >>> model = RecursiveSVM(old, warm_start=True).fit([[-1.0], [1.0]], ["Cat", "Dog"])
+        >>> new = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Animal/Emu"])
+        >>> model.add_classes(new, [[9.0]], ["Emu"]).classes_.tolist()
+        ['Cat', 'Dog', 'Emu']
+        """
+        check_is_fitted(self)
+        kept = getattr(self, "_kept", None)
+        margin = LOSSES[self.loss].facts.kind == "margin"
+        if kept is None or not self.warm_start or self.taxonomy is None or not margin:
+            raise DataError(
+                "add_classes needs a one-vs-rest loss, a taxonomy, and a fit with warm_start=True, which keeps its rows"
+            )
+        self._check_parameters()
+        rows = check_rows(self, X_new, reset=False)
+        problem, y = grown_problem(
+            kept.problem, taxonomy, rows, y_new, sample_weight, self.class_weight, self._empty_classes
+        )
+        dual = grown_dual(kept.problem, problem, kept.dual * (self.C / kept.C))
+        before = dict(self.__dict__)
+        self.taxonomy = taxonomy
+        try:
+            return self._fit_problem(problem, y, Start(dual, None))
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)  # the old classes are as they were
+            raise

@@ -121,42 +121,6 @@ def names_array(names: Sequence[Hashable], like: Any = None) -> npt.NDArray[Any]
     return out
 
 
-def check_number(name: str, value: Any, *words: str) -> None:
-    """Must be a finite number or one of the words.
-
-    >>> check_number("intercept_prior", "none", "auto")
-    Traceback (most recent call last):
-    ...
-    taxolearn.errors.DataError: intercept_prior='none' is not allowed; give a number or 'auto'
-    """
-    if isinstance(value, str) and value in words:
-        return
-    if not _is_number(value) or not np.isfinite(value):
-        choices = " or ".join(["a number", *(repr(word) for word in words)])
-        raise DataError(f"{name}={show(value)} is not allowed; give {choices}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def check_positive(**parameters: Any) -> None:
-    """Each must be a positive finite number.
-
-    >>> check_positive(C=0)
-    Traceback (most recent call last):
-    ...
-    taxolearn.errors.DataError: C=0 is not allowed; give a positive number
-    """
-    for name, value in parameters.items():
-        try:
-            allowed = _is_number(value) and 0.0 < float(value) < float("inf")
-        except OverflowError:  # a whole number beyond all floats
-            allowed = False
-        if not allowed:
-            raise DataError(f"{name}={show(value)} is not allowed; give a positive number")
-
-
 def check_seed(random_state: Any) -> int:
     """A seed drawn from scikit-learn's random_state: None, a whole number or a RandomState.
 

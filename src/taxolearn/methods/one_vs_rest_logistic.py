@@ -1,15 +1,19 @@
-"""One-vs-rest logistic regression: the flat baseline with native probabilities."""
+"""One-vs-rest logistic regression: the flat baseline with probabilities, and a certificate."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar, Literal
 
-from taxolearn.methods.one_vs_rest import OneVsRest
-from taxolearn.methods.probabilities import LogisticProbabilities
-from taxolearn.structure import Taxonomy
+from taxolearn.decoders import best_or_thresholds
+from taxolearn.methods.fitting import SeveralLabels
+from taxolearn.methods.parameters import estimator, parameter, positive
+from taxolearn.methods.probabilities import LikelihoodProbabilities
+from taxolearn.problem import Problem
+from taxolearn.ties import PathSum, flat
 
 
-class OneVsRestLogistic(LogisticProbabilities, OneVsRest):
+@estimator
+class OneVsRestLogistic(LikelihoodProbabilities, SeveralLabels):
     """One-vs-rest logistic regression, the tie being A = I (classes know nothing of each other).
 
     For every class l, with y_il = 1 for its rows and -1 for all others, it minimises (Yu, Huang, Lin 2011,
@@ -21,43 +25,20 @@ class OneVsRestLogistic(LogisticProbabilities, OneVsRest):
     `sample_weight`, times the `class_weight` of l for the rows of l; with two classes each row weighs as its own class.
     Every fit ends with a certificate: primal, dual and relative gap of the sum over the classes, recomputed in float64.
 
-    Parameters are those of OneVsRestSVM; `loss` has one choice, and `predict_proba` needs no calibration.
-
+    >>> from taxolearn import Taxonomy
     >>> model = OneVsRestLogistic(taxonomy=Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"]), C=10.0)
     >>> model.fit([[-1.0, 0.0], [1.0, 0.5]], ["Cat", "Dog"]).predict_proba([[2.0, 0.0]]).shape
     (1, 2)
     """
 
-    _losses = ("logistic",)
+    _solvers = ("one_vs_rest", "interior")
+    _decoder = staticmethod(best_or_thresholds)
+    _empty_classes: ClassVar[Literal["drop", "keep"]] = "drop"
 
-    def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        C: float = 1.0,
-        loss: str = "logistic",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        thresholds: str = "zero",
-        holdout: float = 0.2,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.C = C
-        self.loss = loss
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.thresholds = thresholds
-        self.holdout = holdout
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_seconds = max_seconds
+    loss: str = parameter(default="logistic", doc="log(1 + exp(-m)).", choices=("logistic",))
+    tol: float = parameter(
+        default=1e-4, doc="Certified relative gap to reach, for each class.", check=positive
+    )
+
+    def _tie(self, problem: Problem) -> PathSum:
+        return flat(problem.n_classes)

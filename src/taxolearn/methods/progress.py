@@ -5,35 +5,33 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from taxolearn.engines import current_listener
-from taxolearn.solvers import Progress
+from taxolearn.solvers import Progress, Watch
 
-_STEPS = 100  # of a bar whose end is a gap
+_BAR_STEPS = 100  # of a bar whose end is a gap
 
 
-def block_reporter(verbose: bool) -> Callable[[int, int, Progress], None] | None:
-    """For solvers that finish one block of classes after the other.
+def reporter(verbose: bool, tol: float) -> Watch | None:
+    """Whom a solver tells after each pass, or after each block of classes; None: nobody.
 
-    >>> block_reporter(False) is None
+    >>> reporter(False, 1e-3) is None
     True
     """
     listener = current_listener()
-    if listener is not None:
-        return lambda done, total, progress: listener(done, total, progress.gap)
-    return _report_block if verbose else None
+    if listener is None and not verbose:
+        return None
 
+    def watch(progress: Progress, dual: Callable[[], Any]) -> None:
+        if listener is None:
+            _print(progress)
+        elif progress.total is None:
+            listener(gap_steps(progress.gap, tol), _BAR_STEPS, progress.gap)
+        else:
+            listener(progress.done, progress.total, progress.gap)
 
-def pass_reporter(verbose: bool, tol: float) -> Callable[[Progress], None] | None:
-    """For solvers that go over everything until the gap is small enough.
-
-    >>> pass_reporter(False, 1e-3) is None
-    True
-    """
-    listener = current_listener()
-    if listener is not None:
-        return lambda progress: listener(gap_steps(progress.gap, tol), _STEPS, progress.gap)
-    return _report_pass if verbose else None
+    return watch
 
 
 def gap_steps(gap: float, tol: float) -> int:
@@ -43,26 +41,15 @@ def gap_steps(gap: float, tol: float) -> int:
     (50, 100, 0)
     """
     if gap <= tol:
-        return _STEPS
+        return _BAR_STEPS
     if gap >= 1 or tol >= 1:
         return 0
-    return int(_STEPS * math.log(gap) / math.log(tol))
+    return int(_BAR_STEPS * math.log(gap) / math.log(tol))
 
 
-def _report_block(done: int, total: int, progress: Progress) -> None:
-    left = progress.seconds / done * (total - done)
-    _print(
-        f"block {done}/{total}, {progress.done} classes, gap {progress.gap:.1e}, "
-        f"{progress.seconds:.1f} s, about {left:.0f} s left"
-    )
-
-
-def _report_pass(progress: Progress) -> None:
-    _print(
-        f"pass {progress.done}, primal {progress.primal:.6g}, dual {progress.dual:.6g}, gap {progress.gap:.1e}, "
-        f"{progress.seconds:.1f} s"
-    )
-
-
-def _print(line: str) -> None:
-    print(f"taxolearn: {line}", file=sys.stderr, flush=True)
+def _print(progress: Progress) -> None:
+    line = f"pass {progress.done}, primal {progress.primal:.6g}, dual {progress.dual:.6g}"
+    if progress.total is not None:
+        left = progress.seconds / max(1, progress.done) * (progress.total - progress.done)
+        line = f"{progress.done} of {progress.total} classes, about {left:.0f} s left"
+    print(f"taxolearn: {line}, gap {progress.gap:.1e}, {progress.seconds:.1f} s", file=sys.stderr, flush=True)

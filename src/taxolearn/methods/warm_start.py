@@ -2,88 +2,124 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from taxolearn.models import NodeWeights
-from taxolearn.models.dual_weights import DualWeights
+from taxolearn.certificates import Certificate
+from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem
-from taxolearn.regularizers import PathSum
+from taxolearn.solvers import Solution, Start
+from taxolearn.vectors import DualVectors
 
 
 class Kept(NamedTuple):
-    """What `warm_start` keeps of a fit: `data` is a hash of rows and labels, `mark` of all that was solved.
+    """What `warm_start` keeps of a fit.
 
-    `state` are the vectors that a solver in the primal goes on from; they go with the weights.
+    `data` is a hash of rows and labels, `mark` of all that was solved, `kind` and `C` say what the dual is of; `state`
+    is what a solver goes on from besides a dual.
 
-    >>> Kept("data", "hinge", 1.0, None, None, None, None).C
+    >>> Kept("data", "mark", "margin", 1.0, None, None, None, None, None).C
     1.0
     """
 
     data: str
-    loss: str
+    mark: str
+    kind: str
     C: float
     dual: Any
-    weights: Any
+    vectors: Any
     state: Any
     problem: Problem | None
-    mark: str = ""
-    certificate: Any = None
+    certificate: Any
 
 
-class Start(NamedTuple):
-    """Where a fit may start: a dual, for solvers that have one, vectors for those that do not, and what was kept.
+def keep(objective: Objective | Parts, data: str, solution: Solution, certificate: Certificate) -> Kept:
+    """A finished fit, for the next one.
 
-    >>> Start(None, None).kept is None
+    >>> from taxolearn import OneVsRestSVM
+    >>> model = OneVsRestSVM(warm_start=True).fit([[-1.0], [1.0]], ["a", "b"])
+    >>> model._kept.kind
+    'margin'
+    """
+    state = solution.vectors if solution.state is None else solution.state
+    return Kept(
+        data,
+        mark_of(objective, data),
+        objective.loss.facts.kind,
+        objective.C,
+        solution.dual,
+        solution.vectors,
+        state,
+        objective.problem,
+        certificate,
+    )
+
+
+def start_from(kept: Kept | None, objective: Objective | Parts, data: str) -> Start | None:
+    """Where a fit of the same rows and labels may start; C and the tie may have changed.
+
+    >>> start_from(None, None, "data") is None
     True
     """
+    if kept is None or kept.data != data or kept.kind != objective.loss.facts.kind:
+        return None
+    return Start(rescaled(kept, objective), kept.state)
 
-    dual: Any
-    state: Any
-    kept: Kept | None = None
+
+def rescaled(kept: Kept, objective: Objective | Parts) -> sp.csr_array:
+    """The dual that was kept, for the C of the objective.
+
+    >>> from taxolearn import OneVsRestSVM
+    >>> kept = OneVsRestSVM(warm_start=True).fit([[-1.0], [1.0]], ["a", "b"])._kept
+    >>> rescaled(kept, OneVsRestSVM(C=2.0)._objective(kept.problem)).sum() == 2.0 * kept.dual.sum()
+    np.True_
+    """
+    return kept.dual * (objective.C / kept.C) if objective.loss.facts.dual_grows_with_C else kept.dual
 
 
 def better_of(before: Kept | None, now: Kept) -> Kept:
-    """What to keep: of two fits of the same problem the weights of the lower primal and the higher dual.
+    """What to keep: of two fits of the same problem the vectors of the lower primal and the higher dual.
 
-    >>> from taxolearn.certificates import Certificate
     >>> from taxolearn.solvers import Status
     >>> def fit(primal, dual, name):
     ...     proof = Certificate(np.array([primal]), np.array([dual]), Status.TIME_LIMIT)
-    ...     return Kept("data", "hinge", 1.0, name, name, name, None, "mark", proof)
+    ...     return Kept("data", "mark", "margin", 1.0, name, name, name, None, proof)
     >>> kept = better_of(fit(3.0, 1.0, "before"), fit(4.0, 2.0, "now"))
-    >>> kept.weights, kept.dual, kept.certificate
-    ('before', 'now', Certificate(primal=3, dual=2, gap=3.3e-01, time limit))
+    >>> kept.vectors, kept.dual, kept.certificate.primal, kept.certificate.dual
+    ('before', 'now', 3.0, 2.0)
     """
-    if before is None or before.mark != now.mark or before.certificate is None:
+    if before is None or before.mark != now.mark:
         return now
-    proof = now.certificate
-    if before.certificate.primal < proof.primal:
-        weights, state = before.weights, before.state
-        if isinstance(weights, DualWeights) and now.problem is not None:
-            weights = replace(weights, X=now.problem.X)  # the rows of then may have changed since
-        proof = replace(proof, class_primal=before.certificate.class_primal)
-        now = now._replace(weights=weights, state=state)
-    if before.certificate.dual > proof.dual:
-        proof = replace(proof, class_dual=before.certificate.class_dual)
+    proof, old = now.certificate, before.certificate
+    if old.upper < proof.upper:
+        vectors = before.vectors
+        if isinstance(vectors, DualVectors) and now.problem is not None:
+            vectors = replace(vectors, X=now.problem.X)  # the rows of then may have changed since
+        proof = replace(proof, class_primal=old.class_primal, primal_error=old.primal_error)
+        now = now._replace(vectors=vectors, state=before.state)
+    if old.lower > proof.lower:
+        proof = replace(proof, class_dual=old.class_dual, dual_error=old.dual_error)
         now = now._replace(dual=before.dual)
     return now._replace(certificate=proof)
 
 
-def if_of_tie(weights: Any, tie: PathSum) -> NodeWeights | None:
-    """The weights, if they hold a vector for every node of this very tie: then a solver can start from them.
+def mark_of(objective: Objective | Parts, data: str) -> str:
+    """A hash of all that the optimum depends on; `data` is that of the rows and labels.
 
-    >>> from taxolearn.regularizers import flat
-    >>> weights = NodeWeights(np.zeros((1, 3)), flat(3).paths, np.zeros(3))
-    >>> if_of_tie(weights, flat(3)) is weights, if_of_tie(weights, flat(2)), if_of_tie(None, flat(2))
-    (True, None, None)
+    >>> from taxolearn import OneVsRestSVM
+    >>> from taxolearn.problem import make_problem
+    >>> problem = make_problem([[-1.0], [1.0]], ["a", "b"])
+    >>> one, two = (OneVsRestSVM(C=C)._objective(problem) for C in (1.0, 2.0))
+    >>> mark_of(one, "data") == mark_of(one, "data"), mark_of(one, "data") == mark_of(two, "data")
+    (True, False)
     """
-    if not isinstance(weights, NodeWeights) or weights.paths.shape != tie.paths.shape:
-        return None
-    old, new = weights.paths, tie.paths
-    same = all(
-        np.array_equal(getattr(old, part), getattr(new, part)) for part in ("indptr", "indices", "data")
-    )
-    return weights if same else None
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (data, *objective.key()):
+        content = part if isinstance(part, np.ndarray) else np.frombuffer(repr(part).encode(), dtype=np.uint8)
+        digest.update(np.ascontiguousarray(content).tobytes())
+        digest.update(b"|")
+    return digest.hexdigest()

@@ -27,7 +27,7 @@ def tree_loss(
     """Tree-induced loss: mean over rows of half the graph distance between prediction and truth.
 
     The distance d of two nodes is the number of edges of a shortest path between them, directions ignored (on
-    a DAG such a path may run through a common child). With one label a row the loss is d(true, predicted)/2,
+    a DAG such a path may run through a common child). With one label per row the loss is d(true, predicted)/2,
     so two siblings cost 1. With several, every true label is charged the distance to its nearest predicted
     label, every predicted label the distance to its nearest true one, and a row costs
 

@@ -60,7 +60,7 @@ def micro_f1(
 ) -> float:
     """F1 of all (row, label) decisions together: 2 sum|T & P| / (sum|T| + sum|P|).
 
-    With one label a row it equals the accuracy. It is 1 when nothing is true and nothing predicted.
+    With one label per row it equals the accuracy. It is 1 when nothing is true and nothing predicted.
 
     >>> micro_f1([["a", "b"], ["c"]], [["a"], ["c"]])
     0.8

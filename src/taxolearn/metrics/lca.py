@@ -53,7 +53,7 @@ def lca_f1(y_true: Any, y_pred: Any, taxonomy: Taxonomy | None = None, *, sample
     Every true label is joined to its nearest predicted label, and every predicted label to its nearest true
     one, through their lowest common ancestor (LCA); G_t and G_p are the nodes this takes on either side.
     Errors are thus counted up to the common ancestor only, where `hierarchical_f1` goes up to the root for
-    every label. With one label a row on a tree, G_t and G_p are the two paths from the LCA down to the two
+    every label. With one label per row on a tree, G_t and G_p are the two paths from the LCA down to the two
     labels, the LCA included in both. In general, for the label sets T and P of a row:
 
     1. An empty set counts as {root}. A label that is an ancestor of another label of its own set is left out.

@@ -137,7 +137,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> Array | None:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
         raise DataError(
-            f"sample_weight must be 1D array or scalar, one weight a row, not of shape {weights.shape}"
+            f"sample_weight must be 1D array or scalar, one weight per row, not of shape {weights.shape}"
         )
     if len(weights) != n_rows:
         raise DataError(f"sample_weight has {len(weights)} entries, but X has {n_rows} rows")
@@ -154,7 +154,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> Array | None:
 def check_class_weight(
     class_weight: Any, classes: Sequence[Hashable], counts: npt.NDArray[np.float64]
 ) -> Array:
-    """One positive weight a class: ones, "balanced" (n / (classes * count)) or from a mapping.
+    """One positive weight per class: ones, "balanced" (n / (classes * count)) or from a mapping.
 
     >>> check_class_weight({"cat": 2}, ["cat", "dog"], np.array([1.0, 3.0])).tolist()
     [2.0, 1.0]

@@ -219,7 +219,7 @@ def _from_indicator(y: Any, taxonomy: Taxonomy | None, allow_empty: bool, what: 
     if taxonomy is not None and width != taxonomy.n_nodes:
         raise LabelError(
             f"{what} is an indicator with {width} columns, but the taxonomy has {taxonomy.n_nodes} nodes; "
-            "give one column a node, in the order of taxonomy.nodes"
+            "give one column per node, in the order of taxonomy.nodes"
         )
     matrix = y.tocsr(copy=True) if sp.issparse(y) else sp.csr_array(y)
     if sp.issparse(y):

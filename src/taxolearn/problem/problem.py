@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ import scipy.sparse as sp
 from taxolearn.errors import DataError, EmptyClassWarning, LabelError
 from taxolearn.problem.inputs import Array, Matrix, check_class_weight, check_matrix, check_sample_weight
 from taxolearn.problem.labels import Labels, encode_labels
+from taxolearn.problem.scale import ColumnScales, column_scales
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 
@@ -72,7 +74,7 @@ class Problem:
         """
         return len(self.classes)
 
-    @property
+    @cached_property
     def class_nodes(self) -> npt.NDArray[np.int32]:
         """The taxonomy's node of every class; without a taxonomy, the classes themselves.
 
@@ -83,6 +85,44 @@ class Problem:
         if self.taxonomy is None:
             return np.arange(self.n_classes, dtype=np.int32)
         return np.asarray(self.taxonomy.ids_of(self.classes), dtype=np.int32)
+
+    @cached_property
+    def counted(self) -> npt.NDArray[np.bool_]:
+        """Which classes have a weighted row of their own; the others have no losses of the margin.
+
+        >>> make_problem([[0.0], [1.0]], ["a", "b"]).counted
+        array([ True,  True])
+        """
+        return np.asarray((self.targets.T @ (self.row_weight > 0).astype(np.float64)) > 0)
+
+    @cached_property
+    def scales(self) -> ColumnScales:
+        """Size and spread of every column of X.
+
+        >>> make_problem([[0.0], [3.0]], ["a", "b"]).scales.size.tolist()
+        [3.0]
+        """
+        return column_scales(self.X)
+
+    @cached_property
+    def one_label(self) -> tuple[npt.NDArray[np.int64], Array]:
+        """The class of every row and its weight, row_weight[i] positive_weight[y_i], for losses that compare classes.
+
+        A row without a label has class 0 and weighs nothing. Several labels in a weighted row are an error.
+
+        >>> make_problem([[0.0], [1.0]], ["a", "b"]).one_label
+        (array([0, 1]), array([1., 1.]))
+        """
+        counts = np.diff(self.targets.indptr)
+        wrong = np.flatnonzero((counts > 1) & (self.row_weight > 0))
+        if len(wrong):
+            raise LabelError(
+                f"row {wrong[0]} has {counts[wrong[0]]} labels, and this loss takes one label per row; use a "
+                "one-vs-rest or recursive method with a loss of the margin"
+            )
+        label = np.zeros(self.n_rows, dtype=np.int64)
+        label[counts == 1] = self.targets.indices[np.repeat(counts == 1, counts)]
+        return label, self.row_weight * self.positive_weight[label] * (counts == 1)
 
     def fingerprint(self) -> str:
         """A hash of the rows, their labels and their weights: equal data give equal fingerprints.
@@ -98,6 +138,30 @@ class Problem:
         for array in (*rows, self.targets.indices, self.targets.indptr, *weights):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
+
+    def regrouped(
+        self, group: npt.NDArray[np.integer], n_groups: int
+    ) -> tuple[Problem, npt.NDArray[np.intp]]:
+        """The problem of telling groups of classes apart, one label per row; and which rows it has.
+
+        `group` holds the group of every class, -1 for none: rows of those classes, and rows without weight, are left
+        out. The weights of classes become weights of their rows.
+
+        >>> problem = make_problem([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+        >>> grouped, rows = problem.regrouped(np.array([0, 1, 1]), 2)
+        >>> grouped.targets.toarray().tolist(), rows.tolist()
+        ([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [0, 1, 2])
+        """
+        label, weight = self.one_label
+        of_row = np.where(weight > 0, np.asarray(group)[label], -1)
+        rows = np.flatnonzero(of_row >= 0)
+        indptr = np.arange(len(rows) + 1, dtype=np.int64)
+        indices = of_row[rows].astype(np.int32)
+        labels = Labels(indptr, indices, tuple(range(n_groups)), "names")
+        targets = sp.csr_array((np.ones(len(rows)), indices, indptr), shape=(len(rows), n_groups))
+        ones = np.ones(n_groups)
+        grouped = Problem(self.X[rows], targets, labels.names, labels, None, weight[rows], ones, ones)
+        return grouped, rows
 
     def subset(self, rows: npt.NDArray[np.intp]) -> Problem:
         """The same problem on some of its rows (the classes stay).
@@ -128,21 +192,23 @@ def make_problem(
     sample_weight: Any = None,
     class_weight: Any = None,
     empty_classes: Literal["drop", "keep"] = "drop",
+    checked: bool = False,
 ) -> Problem:
     """Check everything a user hands to `fit` and put it into one form.
 
     The classes are the labels seen in y: all columns of an indicator without a taxonomy, otherwise the labels with
     at least one row, in the taxonomy's order or sorted. `class_weight` follows LIBLINEAR: with two classes of one
-    label a row each row weighs as its class; with more, the weight of class l applies to the rows of l in the problem l
-    against the rest, while the rest weighs 1. `empty_classes="keep"` makes every leaf of the taxonomy a class, those
-    without rows too: for methods in which the taxonomy gives them weights.
+    label per row each row weighs as its class; with more, the weight of class l applies to the rows of l in the problem
+    l against the rest, while the rest weighs 1. `empty_classes="keep"` makes every leaf of the taxonomy a class, those
+    without rows too: for methods in which the taxonomy gives them vectors. `checked` says that X comes from
+    `check_matrix`.
 
     >>> make_problem([[0.0], [1.0]], ["a"])
     Traceback (most recent call last):
     ...
-    taxolearn.errors.DataError: X has 2 rows and y has 1; give one label a row
+    taxolearn.errors.DataError: X has 2 rows and y has 1; give one label per row
     """
-    matrix = check_matrix(X)
+    matrix = X if checked else check_matrix(X)
     if taxonomy is not None and not isinstance(taxonomy, Taxonomy):
         raise DataError(
             f"taxonomy must be a taxolearn.Taxonomy or None, not {show(taxonomy)}; build one with from_edges"
@@ -150,11 +216,11 @@ def make_problem(
     labels = encode_labels(y, taxonomy)
     n = matrix.shape[0]
     if n == 0:
-        raise DataError("X has no rows (0 samples); at least one row a class is required")
+        raise DataError("X has no rows (0 samples); at least one row per class is required")
     if matrix.shape[1] == 0:
         raise DataError(f"X has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required.")
     if labels.n_rows != n:
-        raise DataError(f"X has {n} rows and y has {labels.n_rows}; give one label a row")
+        raise DataError(f"X has {n} rows and y has {labels.n_rows}; give one label per row")
     rows = check_sample_weight(sample_weight, n)
     row_weight = np.ones(n) if rows is None else rows
 

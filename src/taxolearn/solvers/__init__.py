@@ -1,30 +1,65 @@
-"""Solvers: what each one needs is in its docstring; all return a Solution."""
+"""Solvers: `solve_xxx(objective, limits, start, watch) -> Solution`; what each requires stands in its REQUIRES."""
 
-from taxolearn.solvers.graph import solve_graph
-from taxolearn.solvers.level_sweep import solve_level_sweep
-from taxolearn.solvers.one_vs_rest import solve_one_vs_rest
-from taxolearn.solvers.path_descent import solve_path_descent
-from taxolearn.solvers.pegasos import PegasosSGD, solve_pegasos
-from taxolearn.solvers.shared import solve_shared
-from taxolearn.solvers.smooth import solve_smooth
-from taxolearn.solvers.softmax_rows import solve_softmax_rows
-from taxolearn.solvers.solution import Progress, Solution, Status
-from taxolearn.solvers.structured import solve_structured
-from taxolearn.solvers.tree_sweeps import solve_tree_sweeps
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from taxolearn.solvers.base import Limits, Progress, Requires, Solution, Start, Status, Watch
+
+if TYPE_CHECKING:
+    from taxolearn.solvers.graph import solve_graph
+    from taxolearn.solvers.interior import solve_interior
+    from taxolearn.solvers.level_sweep import solve_level_sweep
+    from taxolearn.solvers.newton import solve_newton
+    from taxolearn.solvers.one_vs_rest import solve_one_vs_rest
+    from taxolearn.solvers.path_descent import solve_path_descent
+    from taxolearn.solvers.pegasos import PegasosSGD, solve_pegasos
+    from taxolearn.solvers.shared import solve_shared
+    from taxolearn.solvers.softmax_rows import solve_softmax_rows
+    from taxolearn.solvers.structured import solve_structured
+    from taxolearn.solvers.tree_sweeps import solve_tree_sweeps
+
+# Where each solver lives. Loaded on first use: most fits need one.
+_HOMES = {
+    "PegasosSGD": "pegasos",
+    "solve_graph": "graph",
+    "solve_interior": "interior",
+    "solve_level_sweep": "level_sweep",
+    "solve_newton": "newton",
+    "solve_one_vs_rest": "one_vs_rest",
+    "solve_path_descent": "path_descent",
+    "solve_pegasos": "pegasos",
+    "solve_shared": "shared",
+    "solve_softmax_rows": "softmax_rows",
+    "solve_structured": "structured",
+    "solve_tree_sweeps": "tree_sweeps",
+}
 
 __all__ = [
+    "Limits",
     "PegasosSGD",
     "Progress",
+    "Requires",
     "Solution",
+    "Start",
     "Status",
+    "Watch",
     "solve_graph",
+    "solve_interior",
     "solve_level_sweep",
+    "solve_newton",
     "solve_one_vs_rest",
     "solve_path_descent",
     "solve_pegasos",
     "solve_shared",
-    "solve_smooth",
     "solve_softmax_rows",
     "solve_structured",
     "solve_tree_sweeps",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"taxolearn.solvers.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'taxolearn.solvers' has no attribute {name!r}")

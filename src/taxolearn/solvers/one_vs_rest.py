@@ -1,182 +1,270 @@
-"""One-vs-rest classification by dual coordinate descent, blocks of classes on threads."""
+"""One-vs-rest classification by dual coordinate descent, blocks of classes as tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Outcome, ThreadEngine
-from taxolearn.losses import MarginLoss
-from taxolearn.models import LinearWeights
-from taxolearn.problem import Problem
-from taxolearn.solvers.solution import Progress, Solution, Status, status_of
+from taxolearn.engines import Clock
+from taxolearn.errors import DataError
+from taxolearn.objective import Objective
+from taxolearn.solvers.base import (
+    Limits,
+    Progress,
+    Requires,
+    Solution,
+    Start,
+    Watch,
+    check_requirements,
+    status_of,
+)
+from taxolearn.vectors import ClassVectors
 
-_BLOCK_CLASSES = 16  # one read of X prices this many classes
-_BLOCK_BYTES = 128 * 2**20  # of duals and scores that a block may take
-_DENSE_BYTES = 2**30  # weights larger than this are kept sparse
+REQUIRES = Requires(("margin",), paths=True, independent=True, starts=False)
+LIMITS = Limits(tol=1e-4)  # unless the caller gives others
+
+_BLOCK_CLASSES = 16  # classes that one read of X prices
+_BLOCK_BYTES = 128 * 2**20  # duals and scores of a block of classes
+_DENSE_BYTES = 2**30  # largest size of weights that are kept dense
+_LIGHT_STEPS = 2**24  # multiply-adds that take some 10 ms
 
 Block = npt.NDArray[np.int64]
 
 
-def solve_one_vs_rest(
-    problem: Problem,
-    loss: MarginLoss,
-    C: float,
-    *,
-    bias_feature: float = 1.0,
-    tol: float = 1e-4,
-    max_iter: int = 1000,
-    n_jobs: int | None = None,
-    max_seconds: float | None = None,
-    seed: int = 0,
-    on_block: Callable[[int, int, Progress], None] | None = None,
-) -> Solution:
-    """Minimise, for every class, 1/2 ||w||^2 + sum_i c_i loss(y_i w . x_i), the bias being the weight of a
-    constant feature.
+class Shared(NamedTuple):
+    """What all blocks of classes read."""
 
-    Needs a loss of the margin with a dual step; each class stops at a relative gap of `tol` or after `max_iter`
-    epochs. With two classes of one label a row only one problem is solved: the other is its mirror image.
-    `on_block(done, total, progress)` is called after each block of classes.
+    loss: Any
+    rows: Any
+    squares: npt.NDArray[np.float64]
+    positive_indptr: npt.NDArray[
+        np.int64
+    ]  # the rows of class l are positive_rows[positive_indptr[l]:...[l + 1]]
+    positive_rows: npt.NDArray[np.int64]
+    row_cost: npt.NDArray[np.float64]  # C included
+    positive_weight: npt.NDArray[np.float64]
+    negative_weight: npt.NDArray[np.float64]
+    n_features: int
+    bias_feature: float
+    tol: float
+    max_iter: int
+    seed: int
+    sparse: bool  # whether weights are returned sparse
+
+
+class SolvedBlock(NamedTuple):
+    """Weights, biases, duals and report of a block of classes, one row per class."""
+
+    coef: Any
+    biases: npt.NDArray[np.float64]
+    dual: sp.csr_array
+    report: npt.NDArray[np.float64]
+
+
+def solve_one_vs_rest(
+    objective: Objective,
+    limits: Limits = LIMITS,
+    start: Start | None = None,
+    watch: Watch | None = None,
+) -> Solution:
+    """Minimise, for every class, 1/2 ||w||^2 + 1/2 b^2 + sum_i c_i loss(y_i (w . x_i + s b)).
+
+    Needs a loss of the margin and the tie of classes that have nothing in common (`flat`), and takes no prior of the
+    biases. Each class stops at a relative gap of `tol` or after `max_iter` epochs. With two classes of one label per
+    row only one problem is solved: the other is its mirror image. A class without a weighted row has no losses: its
+    vector is zero, and its intercept says no. Every solve begins at zero, whatever `start` is; `watch` is told after
+    each block of classes.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.ties import flat
     >>> problem = make_problem([[-1.0], [1.0]], ["a", "b"])
-    >>> solve_one_vs_rest(problem, Hinge(), C=10.0, bias_feature=0.0).weights.coef.round(3).tolist()
+    >>> objective = Objective(problem, Hinge(), flat(2), C=10.0, bias_feature=0.0)
+    >>> solve_one_vs_rest(objective).vectors.coef.round(3).tolist()
     [[-1.0], [1.0]]
     """
-    import threadpoolctl
-
-    # the solver's own threads are the parallelism; BLAS threads inside them would only fight for the cores
-    with threadpoolctl.threadpool_limits(1, user_api="blas"):
-        run = _Run(problem, loss, C, bias_feature, tol, max_iter, seed)
-        return run.solve(ThreadEngine(n_jobs, max_seconds), on_block)
+    check_requirements("one_vs_rest", REQUIRES, objective)
+    _check_penalty(objective)
+    return _OneVsRest(objective, limits).solve(watch)
 
 
-class _Run:
-    """One solve: the arrays that all blocks read, and where their answers are collected."""
+def _check_penalty(objective: Objective) -> None:
+    """The kernels know no other penalty than 1/2 ||w||^2 + 1/2 b^2."""
+    if np.any(objective.tie.paths @ objective.tie.scale != 1.0):
+        raise DataError("solver='one_vs_rest' needs scales of one; use solver='tree' for others")
+    if objective.bias_prior:
+        raise DataError(
+            f"solver='one_vs_rest' takes no prior of the biases, not {objective.bias_prior:g}; use solver='tree'"
+        )
 
-    def __init__(
-        self,
-        problem: Problem,
-        loss: MarginLoss,
-        C: float,
-        bias_feature: float,
-        tol: float,
-        max_iter: int,
-        seed: int,
-    ) -> None:
+
+def solve_classes(shared: Shared, classes: Block, clock: Clock) -> SolvedBlock:
+    """Solve the problems of some classes, each against the rest."""
+    from taxolearn.kernels import dual_descent
+
+    weights = np.zeros((len(classes), shared.n_features))
+    biases = np.zeros(len(classes))
+    duals = np.zeros((len(classes), len(shared.squares)))
+    report = np.zeros((len(classes), dual_descent.REPORT_WIDTH))
+    dual_descent.solve_block(
+        shared.loss,
+        shared.loss.facts.sparse_dual,
+        shared.rows,
+        shared.squares,
+        shared.positive_indptr,
+        shared.positive_rows,
+        classes,
+        shared.row_cost,
+        shared.positive_weight,
+        shared.negative_weight,
+        shared.bias_feature,
+        shared.tol,
+        shared.max_iter,
+        shared.seed,
+        clock.stop,
+        weights,
+        biases,
+        duals,
+        report,
+    )
+    return SolvedBlock(
+        sp.csr_array(weights) if shared.sparse else weights, biases, sp.csr_array(duals), report
+    )
+
+
+def _share(objective: Objective, limits: Limits, sparse: bool) -> Shared:
+    from taxolearn.kernels.dual_descent import row_squares
+    from taxolearn.kernels.rows import DenseRows, SparseRows
+
+    problem, X = objective.problem, objective.problem.X
+    if sp.issparse(X):
+        # unsigned columns: compiled code then needs no test for negative indices, a sixth of a sweep's time
+        rows: Any = SparseRows(X.indptr, X.indices.view(f"u{X.indices.dtype.itemsize}"), X.data)
+    else:
+        rows = DenseRows(X)
+    positives = problem.targets.tocsc()
+    return Shared(
+        objective.loss,
+        rows,
+        row_squares(rows, objective.bias_feature),
+        positives.indptr.astype(np.int64),
+        positives.indices.astype(np.int64),
+        objective.C * problem.row_weight,
+        problem.positive_weight,
+        problem.negative_weight,
+        problem.n_features,
+        objective.bias_feature,
+        float(limits.tol),
+        limits.max_iter,
+        limits.seed,
+        sparse,
+    )
+
+
+class _OneVsRest:
+    """One solve: which classes are solved, and where their answers are collected."""
+
+    def __init__(self, objective: Objective, limits: Limits) -> None:
         from taxolearn.kernels import dual_descent
-        from taxolearn.kernels.rows import DenseRows, SparseRows
 
-        self.kernels = dual_descent
-        self.problem, self.loss, self.tol, self.max_iter, self.seed = problem, loss, tol, max_iter, seed
-        self.bias_feature = float(bias_feature)
-        X = problem.X
-        if sp.issparse(X):
-            # unsigned columns: compiled code then needs no test for negative indices, a sixth of a sweep's time
-            columns = X.indices.view(f"u{X.indices.dtype.itemsize}")
-            self.rows: Any = SparseRows(X.indptr, columns, X.data)
-        else:
-            self.rows = DenseRows(X)
-        self.squares = dual_descent.row_squares(self.rows, self.bias_feature)
-        positives = problem.targets.tocsc()
-        self.positive_indptr = positives.indptr.astype(np.int64)
-        self.positive_rows = positives.indices.astype(np.int64)
-        self.costs = C * problem.row_weight
-        self.mirrored = problem.n_classes == 2 and not problem.labels.multilabel
-        self.solved = np.array([1]) if self.mirrored else np.arange(problem.n_classes)
+        self.kernels, self.objective, self.limits = dual_descent, objective, limits
+        problem = self.problem = objective.problem
+        counted = problem.counted
+        self.mirrored = problem.n_classes == 2 and not problem.labels.multilabel and bool(counted.all())
+        self.solved: Block = np.array([1]) if self.mirrored else np.flatnonzero(counted)
         self.sparse = len(self.solved) * problem.n_features * 8 > _DENSE_BYTES
-        # dense weights are written in place by the blocks; sparse ones are put together at the end
-        shape = (0 if self.sparse else problem.n_classes, problem.n_features)
-        self.coef = np.zeros(shape)
+        self.coef = np.zeros((0 if self.sparse else problem.n_classes, problem.n_features))
         self.biases = np.zeros(problem.n_classes)
-        self.parts: dict[int, tuple[Any, sp.csr_array]] = {}
         self.report = np.zeros((problem.n_classes, dual_descent.REPORT_WIDTH))
+        self.duals: dict[int, sp.csr_array] = {}  # by the first class of their block
+        self.sparse_coefs: dict[int, sp.csr_array] = {}
 
     def blocks(self, n_workers: int) -> list[Block]:
         """Classes in groups: large enough to share reads of X, small enough for memory and for all workers."""
         fit = _BLOCK_BYTES // (17 * max(1, self.problem.n_rows))
-        # classes differ much in work: several blocks a worker even that out
+        # classes differ much in work: several blocks per worker even that out
         share = len(self.solved) if n_workers == 1 else max(4, -(-len(self.solved) // (6 * n_workers)))
         width = max(1, min(_BLOCK_CLASSES, fit, share))
         return [self.solved[start : start + width] for start in range(0, len(self.solved), width)]
 
-    def solve(self, engine: ThreadEngine, on_block: Callable[[int, int, Progress], None] | None) -> Solution:
-        blocks = self.blocks(engine.n_workers)
+    def is_light(self) -> bool:
+        """Whether all epochs that are allowed would take milliseconds only."""
+        X = self.problem.X
+        steps = X.nnz if sp.issparse(X) else X.size  # per class and epoch
+        steps += 8 * X.shape[0]  # a visit of a row costs something by itself
+        return bool(steps * len(self.solved) * self.limits.max_iter <= _LIGHT_STEPS)
+
+    def solve(self, watch: Watch | None) -> Solution:
         history: list[Progress] = []
+        report, kernels = self.report, self.kernels
 
-        def solve_block(block: Block) -> tuple[Any, ...]:
-            width, problem = len(block), self.problem
-            own = slice(int(block[0]), int(block[-1]) + 1)
-            weights = np.zeros((width, problem.n_features)) if self.sparse else self.coef[own]
-            duals = np.zeros((width, problem.n_rows))
-            report = np.zeros((width, self.kernels.REPORT_WIDTH))
-            self.kernels.solve_block(
-                self.loss,
-                self.loss.sparse_dual,
-                self.rows,
-                self.squares,
-                self.positive_indptr,
-                self.positive_rows,
-                block,
-                self.costs,
-                problem.positive_weight,
-                problem.negative_weight,
-                self.bias_feature,
-                self.tol,
-                self.max_iter,
-                self.seed,
-                engine.stop,
-                weights,
-                self.biases[own],
-                duals,
-                report,
-            )
-            return sp.csr_array(weights) if self.sparse else None, sp.csr_array(duals), report
+        with self.limits.run() as run:
 
-        def collect(block: Block, result: tuple[Any, ...]) -> None:
-            self.parts[int(block[0])] = result[:2]
-            self.report[block] = result[2]
-            primal = self.report[:, self.kernels.REPORT_PRIMAL].sum()
-            dual = self.report[:, self.kernels.REPORT_DUAL].sum()
-            done = sum(duals.shape[0] for _, duals in self.parts.values())
-            history.append(Progress(engine.seconds, done, primal, dual))
-            if on_block is not None:
-                on_block(len(self.parts), len(blocks), history[-1])
+            def collect(block: Block, found: SolvedBlock) -> None:
+                self._put(block, found)
+                primal, dual = report[:, kernels.REPORT_PRIMAL].sum(), report[:, kernels.REPORT_DUAL].sum()
+                done = sum(duals.shape[0] for duals in self.duals.values())
+                history.append(
+                    Progress(run.clock.seconds, done, float(primal), float(dual), len(self.solved))
+                )
+                if watch is not None:
+                    watch(history[-1], self.dual)
 
-        outcome = engine.run(solve_block, blocks, collect)
-        weights, dual = self._assemble(blocks)
-        iterations = int(self.report[:, self.kernels.REPORT_EPOCHS].max())
-        return Solution(weights, dual, self._status(outcome), iterations, history)
+            shared = _share(self.objective, self.limits, self.sparse)
+            blocks = self.blocks(run.engine.n_workers)
+            run.map(solve_classes, shared, blocks, collect, light=self.is_light(), keep=False)
+            outcome = run.outcome
+        converged = bool(np.all(report[self.solved, kernels.REPORT_CONVERGED] > 0))
+        iterations = int(report[:, kernels.REPORT_EPOCHS].max())
+        return Solution(self.vectors(), self.dual(), status_of(converged, outcome), iterations, history)
 
-    def _status(self, outcome: Outcome) -> Status:
-        return status_of(bool(np.all(self.report[self.solved, self.kernels.REPORT_CONVERGED] > 0)), outcome)
+    def _put(self, block: Block, found: SolvedBlock) -> None:
+        first = int(block[0])
+        if self.sparse:
+            self.sparse_coefs[first] = found.coef
+        else:
+            self.coef[block] = found.coef
+        self.biases[block] = found.biases
+        self.duals[first] = found.dual
+        self.report[block] = found.report
 
-    def _assemble(self, blocks: list[Block]) -> tuple[LinearWeights, sp.csr_array]:
-        """Weights and dual of all classes; blocks that were never started count as zero."""
-        problem = self.problem
-        coefs: list[sp.csr_array] = []
-        duals: list[sp.csr_array] = []
-        for block in blocks:
-            nothing = (
-                sp.csr_array((len(block), problem.n_features)),
-                sp.csr_array((len(block), problem.n_rows)),
-            )
-            coef, dual = self.parts.pop(int(block[0]), nothing)
-            coefs.append(coef)
-            duals.append(dual)
-        dual = sp.vstack(duals, format="csr")
-        whole: Any = sp.vstack(coefs, format="csr") if self.sparse else self.coef
-        intercept = self.biases * self.bias_feature
+    def vectors(self) -> ClassVectors:
+        """Of all classes; those that were never begun have zeros."""
+        problem, objective = self.problem, self.objective
+        coef: Any = self.coef
+        if self.sparse:
+            coef = self._whole(self.sparse_coefs, problem.n_features, -1.0)
+        elif self.mirrored:
+            coef[0] = -coef[1]
+        intercept = self.biases * objective.bias_feature
         if self.mirrored:
             intercept[0] = -intercept[1]
-            dual = sp.vstack([dual, dual], format="csr")
-            if self.sparse:
-                whole = sp.vstack([-whole, whole], format="csr")
-            else:
-                whole[0] = -whole[1]
-        return LinearWeights(whole, intercept), sp.csr_array(dual)
+        if objective.bias_feature:
+            total = objective.C * float(problem.row_weight.sum())
+            for number in np.flatnonzero(~problem.counted):
+                intercept[number] = objective.loss.low_intercept(total * problem.negative_weight[number])
+        return ClassVectors(coef, intercept)
+
+    def dual(self) -> sp.csr_array:
+        """The duals so far, classes x rows."""
+        return self._whole(self.duals, self.problem.n_rows, 1.0)
+
+    def _whole(self, parts: dict[int, sp.csr_array], width: int, mirror: float) -> sp.csr_array:
+        """One matrix of blocks of classes, zero for classes of none; of two classes the first is `mirror` times the
+        second.
+        """
+        if self.mirrored:
+            only = parts.get(1, sp.csr_array((1, width)))
+            return sp.csr_array(sp.vstack([mirror * only, only], format="csr"))
+        counts = np.zeros(self.problem.n_classes, dtype=np.int64)
+        found = [parts[first] for first in sorted(parts)]
+        for first, part in parts.items():
+            place = int(np.searchsorted(self.solved, first))
+            counts[self.solved[place : place + part.shape[0]]] = np.diff(part.indptr)
+        indptr = np.concatenate(([0], np.cumsum(counts)))
+        data = np.concatenate([np.empty(0), *(part.data for part in found)])
+        indices = np.concatenate([np.empty(0, dtype=np.int32), *(part.indices for part in found)])
+        return sp.csr_array((data, indices, indptr), shape=(len(counts), width))

@@ -2,163 +2,204 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import ThreadEngine
-from taxolearn.losses import MarginLoss
-from taxolearn.models import NodeWeights
-from taxolearn.problem import Problem
-from taxolearn.regularizers import PathSum
-from taxolearn.solvers.rounds import OnPass, Rounds, run_rounds
-from taxolearn.solvers.solution import Solution
-from taxolearn.solvers.tied_classes import TiedClasses
+from taxolearn.engines import Clock, Run, running
+from taxolearn.objective import Objective
+from taxolearn.solvers.base import Limits, Requires, Rounds, Solution, Start, Watch, check_requirements
+from taxolearn.solvers.tied_classes import LIGHT_WORK, TiedClasses, TiedRows
+from taxolearn.vectors import NodeVectors
 
-Group = npt.NDArray[np.int64]
+Array = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
 
+REQUIRES = Requires(("margin",), paths=True)
+LIMITS = Limits()
 _VISIT_EPOCHS = 15  # of one class before the next: enough for a Newton step on its free duals at the end
+_FIRST_EPOCHS = 2  # of a first visit from zero: it sees neighbours that will move, and need not be exact
+_VISIT_GOAL = 0.1  # gap that a visit leaves to a class, as a share of the one it found
+_TOLERATED_GOAL = 0.3  # or as a share of the tolerated gap
+
+
+class Group(NamedTuple):
+    """Classes that share no node with those of other groups, and the nodes of their paths, numbered from zero."""
+
+    classes: Ids
+    nodes: Ids
+    path_indptr: Ids
+    path_nodes: Ids
+    scale: Array
+
+
+class VisitTask(NamedTuple):
+    """A group of classes: its node vectors, and biases, duals, working rows and goals of its classes."""
+
+    group: Group
+    nodes: Array
+    biases: Array
+    duals: Array
+    working: npt.NDArray[np.uint8]
+    goals: Array
+    epochs: int
+    seed: int
+
+
+class VisitResult(NamedTuple):
+    """The new node vectors, biases and duals of a group, and how many epochs they took."""
+
+    nodes: Array
+    biases: Array
+    duals: Array
+    epochs: int
+
+
+def visit_group(shared: TiedRows, task: VisitTask, clock: Clock) -> VisitResult:
+    """Descend on the classes of a group, one after the other; writes nothing but its result."""
+    from taxolearn.kernels import path_descent
+
+    group = task.group
+    nodes, biases, duals = task.nodes.copy(), task.biases.copy(), task.duals.copy()
+    epochs = path_descent.sweep_paths(
+        shared.loss,
+        shared.rows,
+        shared.squares,
+        *shared.labels(group.classes),
+        group.path_indptr,
+        group.path_nodes,
+        group.scale,
+        shared.bias_feature,
+        np.arange(len(group.classes)),
+        task.working,
+        task.goals,
+        task.epochs,
+        task.seed,
+        clock.stop,
+        nodes,
+        biases,
+        duals,
+    )
+    return VisitResult(nodes, biases, duals, int(epochs))
 
 
 def solve_path_descent(
-    problem: Problem,
-    loss: MarginLoss,
-    tie: PathSum,
-    C: float,
-    *,
-    bias_feature: float = 1.0,
-    bias_prior: float = 0.0,
-    tol: float = 1e-4,
-    max_iter: int = 1000,
-    n_jobs: int | None = None,
-    max_seconds: float | None = None,
-    seed: int = 0,
-    start: sp.csr_array | None = None,
-    on_pass: OnPass | None = None,
+    objective: Objective, limits: Limits = LIMITS, start: Start | None = None, watch: Watch | None = None
 ) -> Solution:
-    """Minimise 1/2 sum_n ||u_n||^2 / a_n + 1/2 sum_l (b_l - b_0)^2 + sum_il c_il loss(y_il (w_l . x_i + s b_l)).
+    """HR-SVM and HR-LR (Gopal, Yang 2013) for any path sum: trees, DAGs, labels at inner nodes, root pinned or free.
 
-    HR-SVM and HR-LR (Gopal, Yang 2013) for any path sum: trees, DAGs, labels at inner nodes, root pinned or free.
     Classes are visited in turn; a visit descends on the duals of its working rows and carries the change to the
-    nodes of its path. Classes that share no node are solved on different threads. All node vectors are dense and
-    so are the duals: for small and middle sizes.
-
-    Needs a loss of the margin with a dual step. Stops at a relative gap of `tol`, or when every class was visited
-    `max_iter` times. `start` are duals, classes x rows.
-    `on_pass(progress, dual)` is called after each pass, from a worker thread.
+    nodes of its path. Classes that share no node are solved on different workers. All node vectors are dense and
+    so are the duals: for small and middle sizes. Stops when every class was visited `limits.max_iter` times.
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
-    >>> from taxolearn.regularizers import path_sum
+    >>> from taxolearn.ties import path_sum
     >>> tree = Taxonomy.from_paths(["all/cat/lion", "all/cat/puma", "all/dog"])
     >>> problem = make_problem([[0.0], [1.0], [5.0]], ["lion", "puma", "dog"], tree)
     >>> tie = path_sum(tree, problem.class_nodes, np.array([0.0, 1.0, 1.0, 1.0, 1.0]))
-    >>> solve_path_descent(problem, Hinge(), tie, C=1.0).status
+    >>> solve_path_descent(Objective(problem, Hinge(), tie)).status
     <Status.CONVERGED: 'converged'>
     """
-    run = _Run(problem, loss, tie, C, bias_feature, bias_prior, start)
-    limits = (tol, max_iter, max_seconds, on_pass)
-    rounds = run_rounds(
-        lambda rounds: run.solve(rounds, n_jobs, seed), *limits, lambda: sp.csr_array(run.duals)
-    )
-    return run.solution(rounds)
+    check_requirements("descent", REQUIRES, objective)
+    descent = _PathDescent(objective, start or Start())
+    with limits.run() as run, running(run.engine, to_the_end=True) as pricing:
+        rounds = Rounds(limits, run, watch, lambda: sp.csr_array(descent.duals))
+        while rounds.another(*descent.price(pricing)):
+            descent.visit(run, limits, rounds)
+    descent.rebuild()  # adding up changes has left rounding errors in the vectors
+    return descent.solution(rounds)
 
 
-class _Run:
+class _PathDescent:
     """Node vectors (nodes x features), biases and duals of one solve."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        loss: MarginLoss,
-        tie: PathSum,
-        C: float,
-        bias_feature: float,
-        bias_prior: float,
-        start: sp.csr_array | None,
-    ) -> None:
-        self.tie, self.bias_prior = tie, float(bias_prior)
-        self.tied = TiedClasses(problem, loss, C, bias_feature)
-        self.path_indptr = tie.paths.indptr.astype(np.int64)
-        self.path_nodes = tie.paths.indices.astype(np.int64)
-        self.duals = self.tied.first_duals(start)
+    def __init__(self, objective: Objective, start: Start) -> None:
+        self.tie, self.tied = objective.tie, TiedClasses(objective)
+        self.duals = self.tied.first_duals(start.dual)
+        self.begins_at_zero = not np.any(self.duals)
         self.rebuild()
+        self.groups = self._groups()
         self.epochs = 0
 
     def rebuild(self) -> None:
         """Node vectors and biases from the duals: u_n = a_n sum of v_l over the classes under n."""
         vectors, betas = self.tied.class_vectors(self.duals)
         self.nodes = np.ascontiguousarray((self.tie.paths * self.tie.scale[None, :]).T @ vectors)
-        self.biases = self.bias_prior + betas
+        self.biases = self.tied.bias_prior + betas
 
-    def groups(self) -> list[Group]:
-        """Classes that share a node with a vector, directly or through others."""
-        shared = (self.tie.paths * (self.tie.scale > 0)[None, :]) @ self.tie.paths.T
-        count, group = sp.csgraph.connected_components(shared, directed=False)
-        order = np.argsort(group, kind="stable").astype(np.int64)
-        return np.split(order, np.cumsum(np.bincount(group, minlength=count))[:-1])
+    def _groups(self) -> list[Group]:
+        """Classes that share a node with a vector, directly or through others; small groups are put together."""
+        width = max(1, LIGHT_WORK // (_VISIT_EPOCHS * self.tied.class_work))
+        paths = self.tie.paths
+        if width >= self.tie.n_classes:
+            whole = (np.arange(self.tie.n_classes), np.arange(self.tie.n_nodes))
+            return [
+                Group(*whole, paths.indptr.astype(np.int64), paths.indices.astype(np.int64), self.tie.scale)
+            ]
+        paths = sp.csr_array(paths * (self.tie.scale > 0)[None, :])
+        paths.eliminate_zeros()
+        count, component = sp.csgraph.connected_components(paths @ paths.T, directed=False)
+        before = np.cumsum(np.bincount(component, minlength=count)) - 1
+        together = (before // width)[component]
+        order = np.argsort(together, kind="stable").astype(np.int64)
+        sizes = np.unique(together, return_counts=True)[1]
+        paths = paths[order]
+        ends = paths.indptr.astype(np.int64)
+        groups, at = [], 0
+        for size in sizes.tolist():
+            indptr = ends[at : at + size + 1]
+            nodes, numbers = np.unique(paths.indices[indptr[0] : indptr[-1]], return_inverse=True)
+            local = (indptr - indptr[0], numbers.astype(np.int64), self.tie.scale[nodes])
+            groups.append(Group(order[at : at + size], nodes.astype(np.int64), *local))
+            at += size
+        return groups
 
-    def solve(self, rounds: Rounds, n_jobs: int | None, seed: int) -> None:
-        """Rounds of visits and prices until the gap is small enough."""
-        workers = ThreadEngine(n_jobs)
-        groups, tied = self.groups(), self.tied
-        open_classes = max(1, int(tied.counted.sum()))
-        warm = bool(np.any(self.duals))
-        while rounds.go_on(*self.price(workers)):
-            goals = np.maximum(0.1 * tied.gaps, 0.3 * rounds.tol * rounds.history[-1].primal / open_classes)
-            # a first visit from zero sees neighbours that will move: it need not be exact
-            epochs = _VISIT_EPOCHS if rounds.done or warm else 2
+    def visit(self, run: Run, limits: Limits, rounds: Rounds) -> None:
+        """Visit all classes once."""
+        tied, found = self.tied, rounds.history[-1]
+        goals = np.maximum(
+            _VISIT_GOAL * tied.gaps, _TOLERATED_GOAL * limits.tol * found.primal / tied.n_counted
+        )
+        epochs = _FIRST_EPOCHS if self.begins_at_zero and found.done == 0 else _VISIT_EPOCHS
+        tasks = []
+        for group in self.groups:
+            classes = _span(group.classes)
+            parts = (self.biases[classes], self.duals[classes], tied.working[classes], goals[classes])
+            seed = limits.seed + 7919 * found.done + int(group.classes[0])
+            tasks.append(VisitTask(group, self.nodes[_span(group.nodes)], *parts, epochs, seed))
+        light = tied.is_light(epochs * len(self.biases))
+        run.map(visit_group, tied.rows, tasks, self._collect, light=light)
 
-            def visit(group: Group, goals: npt.NDArray[np.float64] = goals, epochs: int = epochs) -> int:
-                return int(
-                    tied.kernels.sweep_paths(
-                        tied.loss,
-                        tied.rows,
-                        tied.squares,
-                        *tied.labels,
-                        self.path_indptr,
-                        self.path_nodes,
-                        self.tie.scale,
-                        tied.bias_feature,
-                        group,
-                        tied.working,
-                        goals,
-                        epochs,
-                        seed + 7919 * rounds.done,
-                        rounds.engine.stop,
-                        self.nodes,
-                        self.biases,
-                        self.duals,
-                    )
-                )
+    def _collect(self, task: VisitTask, result: VisitResult) -> None:
+        classes = _span(task.group.classes)
+        self.nodes[_span(task.group.nodes)] = result.nodes
+        self.biases[classes], self.duals[classes] = result.biases, result.duals
+        self.epochs += result.epochs
 
-            workers.run(visit, groups, self._count)
-            rounds.done += 1
-        self.rebuild()  # adding up changes has left rounding errors in the vectors
-
-    def _count(self, group: Group, epochs: int) -> None:
-        self.epochs += epochs
-
-    def price(self, workers: ThreadEngine) -> tuple[float, float]:
+    def price(self, run: Run) -> tuple[float, float]:
         """Objective of the node vectors and its gap to the dual, over all rows and classes."""
-
-        def price_block(block: Group) -> None:
-            self.tied.price(block, self.tie.paths[block] @ self.nodes, self.biases, self.duals)
-
-        workers.run(price_block, self.tied.blocks(), lambda block, result: None)
-        live = self.tie.scale > 0
-        squares = np.einsum("ij,ij->i", self.nodes[live], self.nodes[live])
-        offsets = self.biases - self.bias_prior
-        penalty = 0.5 * float(np.sum(squares / self.tie.scale[live]) + offsets @ offsets)
-        return penalty + float(self.tied.losses.sum()), float(self.tied.gaps.sum())
+        tied, scaled = self.tied, self.tie.scale > 0
+        tied.price(run, self.tie.paths, self.nodes, self.biases, self.duals)
+        squares = np.einsum("ij,ij->i", self.nodes[scaled], self.nodes[scaled])
+        offsets = self.biases - tied.bias_prior
+        penalty = 0.5 * float(np.sum(squares / self.tie.scale[scaled]) + offsets @ offsets)
+        return penalty + float(tied.losses.sum()), float(tied.gaps.sum())
 
     def solution(self, rounds: Rounds) -> Solution:
         """The answer, with the reason for stopping."""
-        weights = NodeWeights(
-            np.ascontiguousarray(self.nodes.T), self.tie.paths, self.tied.bias_feature * self.biases
+        vectors = NodeVectors(
+            np.ascontiguousarray(self.nodes.T), self.tie.paths, self.tied.rows.bias_feature * self.biases
         )
-        details = {"epochs": self.epochs}
-        return Solution(
-            weights, sp.csr_array(self.duals), rounds.status, rounds.done, rounds.history, details
-        )
+        dual, details = sp.csr_array(self.duals), {"epochs": self.epochs}
+        return Solution(vectors, dual, rounds.status, rounds.done, rounds.history, details)
+
+
+def _span(ids: Ids) -> Ids | slice:
+    """Increasing ids as a slice, which copies nothing, where none is left out."""
+    if len(ids) and ids[-1] - ids[0] == len(ids) - 1:
+        return slice(int(ids[0]), int(ids[-1]) + 1)
+    return ids

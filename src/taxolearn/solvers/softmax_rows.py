@@ -2,152 +2,198 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from taxolearn.engines import ThreadEngine
-from taxolearn.losses.softmax import Softmax
-from taxolearn.models import NodeWeights
-from taxolearn.problem import Problem
-from taxolearn.regularizers import PathSum
-from taxolearn.solvers.rounds import OnPass, Rounds, run_rounds
-from taxolearn.solvers.smooth_terms import row_labels, simplex_dual
-from taxolearn.solvers.solution import Solution, dense_start
+from taxolearn.engines import Clock, Run, running
+from taxolearn.objective import Objective
+from taxolearn.solvers.base import (
+    Limits,
+    Requires,
+    Rounds,
+    Solution,
+    Start,
+    Watch,
+    check_requirements,
+    dense_start,
+)
+from taxolearn.solvers.newton_terms import simplex_dual
+from taxolearn.solvers.tied_classes import LIGHT_WORK
+from taxolearn.vectors import NodeVectors
 
 Array = npt.NDArray[np.float64]
 
-_LEFT = 0.05  # of the tolerated gap is left to rows that a pass passes over
-_PRICED_ROWS = 256  # at a time
+REQUIRES = Requires(("softmax",), paths=True)
+LIMITS = Limits(tol=1e-3)
+_PASSED_OVER = 0.05  # gap of rows that a pass leaves alone, as a share of the tolerated one
+_EXPONENTIAL_WORK = 16  # additions that take as long as the exponential and logarithm of one score
+
+
+class SoftmaxRows(NamedTuple):
+    """Rows, their classes and costs, and the paths of the classes: plain arrays that every task reads."""
+
+    rows: Any
+    own: npt.NDArray[np.int64]
+    cost: Array
+    path_indptr: npt.NDArray[np.int64]
+    path_nodes: npt.NDArray[np.int64]
+    scale: Array
+    bias_feature: float
+
+
+class Iterate(NamedTuple):
+    """Class vectors (features x classes), intercepts (s b_l) and the duals p (rows x classes) they belong to."""
+
+    weights: Array
+    intercepts: Array
+    p: Array
+
+
+class PassTask(NamedTuple):
+    """One pass over the rows in some order, leaving alone those whose gap is at most `enough`.
+
+    The task takes the iterate over and gives it back; whoever made it uses what comes back.
+    """
+
+    order: npt.NDArray[np.int64]
+    enough: float
+    iterate: Iterate
+
+
+def ascend_rows(shared: SoftmaxRows, task: PassTask, clock: Clock) -> tuple[int, Iterate]:
+    """How many duals were moved, and the iterate, which no one else may use meanwhile: it is not copied here."""
+    from taxolearn.kernels import softmax_rows
+
+    weights, intercepts, p = (np.require(part, requirements=["C", "W"]) for part in task.iterate)
+    moved = softmax_rows.ascend(
+        shared.rows,
+        shared.cost,
+        shared.path_indptr,
+        shared.path_nodes,
+        shared.scale,
+        shared.bias_feature,
+        task.order,
+        task.enough,
+        weights,
+        intercepts,
+        p,
+        clock.stop,
+    )
+    return int(moved), Iterate(weights, intercepts, p)
+
+
+def price_rows(
+    shared: tuple[SoftmaxRows, Iterate], rows: tuple[int, int], clock: Clock
+) -> tuple[float, float, float]:
+    """Of some rows: sum of losses, of gaps, and of M_il times the scores (twice the penalty)."""
+    from taxolearn.kernels import softmax_rows
+
+    problem, iterate = shared
+    found: tuple[float, float, float] = softmax_rows.price_rows(
+        problem.rows, problem.own, problem.cost, *rows, *iterate
+    )
+    return found
 
 
 def solve_softmax_rows(
-    problem: Problem,
-    loss: Softmax,
-    tie: PathSum,
-    C: float,
-    *,
-    bias_feature: float = 1.0,
-    bias_prior: float = 0.0,
-    tol: float = 1e-3,
-    max_iter: int = 1000,
-    n_jobs: int | None = None,
-    max_seconds: float | None = None,
-    seed: int = 0,
-    start: sp.csr_array | None = None,
-    on_pass: OnPass | None = None,
+    objective: Objective,
+    limits: Limits = LIMITS,
+    start: Start | None = None,
+    watch: Watch | None = None,
 ) -> Solution:
-    """Minimise 1/2 sum_n ||u_n||^2 / a_n + 1/2 sum_l (b_l - b_0)^2 + sum_i c_i (log sum_l exp(s_il) - s_{i, y_i}).
+    """Recursive regularization (Gopal, Yang 2013, HR-LR) with softmax instead of one class against the rest.
 
-    s_il = w_l . x_i + s b_l, w_l the sum of the node vectors u_n on the path of class l: recursive regularization
-    (Gopal, Yang 2013, HR-LR) with softmax instead of one class against the rest, on trees and DAGs. Stochastic dual
-    coordinate ascent (Shalev-Shwartz, Zhang 2013) whose coordinate is a whole row, with exact line search: the method
-    of choice for sparse rows of length about one. A pass visits every row once and prices all on `n_jobs` threads.
+    On trees and DAGs. Stochastic dual coordinate ascent (Shalev-Shwartz, Zhang 2013) whose coordinate is a whole row,
+    with exact line search: the method of choice for sparse rows of length about one. A pass visits every row once, and
+    prices all on the workers of the engine. Needs one label per row, and room for features x classes and rows x
+    classes.
 
-    Stops at a relative gap of `tol`, after `max_iter` passes, `max_seconds`, or on Ctrl-C. Needs one label a row, and
-    room for features x classes and rows x classes. `Solution.dual` and `start` are probabilities, rows x classes.
-    `on_pass(progress, dual)` is called after each pass, from a worker thread.
-
+    >>> from taxolearn.losses import Softmax
     >>> from taxolearn.problem import make_problem
-    >>> from taxolearn.regularizers import flat
+    >>> from taxolearn.ties import flat
     >>> problem = make_problem([[-1.0], [1.0]], ["a", "b"])
-    >>> solution = solve_softmax_rows(problem, Softmax(), flat(2), C=1.0, tol=1e-8)
-    >>> solution.weights.coef.round(3).tolist(), solution.status.value
+    >>> solution = solve_softmax_rows(Objective(problem, Softmax(), flat(2)), Limits(tol=1e-8))
+    >>> solution.vectors.coef.round(3).tolist(), solution.status.value
     ([[-0.521], [0.521]], 'converged')
     """
-    run = _Run(problem, tie, C, bias_feature, bias_prior, start)
-    limits = (tol, max_iter, max_seconds, on_pass)
-    rounds = run_rounds(lambda rounds: run.solve(rounds, n_jobs, seed), *limits, lambda: simplex_dual(run.p))
-    return run.solution(rounds)
+    check_requirements("softmax_rows", REQUIRES, objective)
+    ascent = _Ascent(objective, start or Start())
+    with limits.run() as run, running(run.engine, to_the_end=True) as pricing:
+        rng = np.random.default_rng(limits.seed)
+        rounds = Rounds(limits, run, watch, lambda: simplex_dual(ascent.iterate.p))
+        while rounds.another(*ascent.price(pricing)):
+            ascent.ascend(run, rng, _PASSED_OVER * limits.tol * rounds.history[-1].primal)
+    return ascent.solution(rounds)
 
 
-class _Run:
-    """Class weights (features x classes), intercepts and duals of one solve."""
+class _Ascent:
+    """The iterate of one solve."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        tie: PathSum,
-        C: float,
-        bias_feature: float,
-        bias_prior: float,
-        start: sp.csr_array | None,
-    ) -> None:
-        from taxolearn.kernels import softmax_rows
+    def __init__(self, objective: Objective, start: Start) -> None:
         from taxolearn.kernels.rows import rows_of
 
-        self.kernels, self.problem, self.tie = softmax_rows, problem, tie
-        self.bias_feature, self.bias_prior = float(bias_feature), float(bias_prior)
-        self.rows: Any = rows_of(problem.X)
-        self.own, self.cost = row_labels(problem, C)
-        self.paths = (tie.paths.indptr.astype(np.int64), tie.paths.indices.astype(np.int64), tie.scale)
-        self.p = self._first_duals(start)
-        self.rebuild()
+        self.problem, self.tie, self.bias_prior = objective.problem, objective.tie, objective.bias_prior
+        own, weight = self.problem.one_label
+        paths = (self.tie.paths.indptr.astype(np.int64), self.tie.paths.indices.astype(np.int64))
+        rows: Any = rows_of(self.problem.X)
+        self.shared = SoftmaxRows(
+            rows, own, objective.C * weight, *paths, self.tie.scale, objective.bias_feature
+        )
+        self.iterate = self._iterate(self._first_duals(start))
+        entries = self.problem.X.nnz if sp.issparse(self.problem.X) else self.problem.X.size
+        row_work = entries / self.problem.n_rows + _EXPONENTIAL_WORK  # of one look at a row, for one class
+        self.row_work = max(1, int(row_work * self.problem.n_classes))
         self.moved = 0
 
-    def _first_duals(self, start: sp.csr_array | None) -> Array:
-        """Those of `start`, or all on the row's own class: weights of zero."""
-        p = dense_start(start, (self.problem.n_rows, self.problem.n_classes), "rows x classes")
-        np.maximum(p, 0.0, out=p)
+    def _first_duals(self, start: Start) -> Array:
+        """Those of the start, or all on the row's own class: vectors of zero."""
+        own = self.shared.own
+        p = dense_start(start.dual, (self.problem.n_classes, self.problem.n_rows)).T
+        p = np.maximum(p, 0.0, order="C")
         sums = p.sum(axis=1)
-        p[sums == 0, self.own[sums == 0]] = 1.0
+        p[sums == 0, own[sums == 0]] = 1.0
         p /= p.sum(axis=1, keepdims=True)
         return p
 
-    def rebuild(self) -> None:
-        """Class weights and intercepts from the duals."""
-        nodes, self.intercepts = self._of_duals()
-        self.weights = np.ascontiguousarray(nodes @ self.tie.paths.T)
+    def _iterate(self, p: Array) -> Iterate:
+        nodes, intercepts = self._of_duals(p)
+        return Iterate(np.ascontiguousarray(nodes @ self.tie.paths.T), intercepts, p)
 
-    def _of_duals(self) -> tuple[Array, Array]:
+    def _of_duals(self, p: Array) -> tuple[Array, Array]:
         """u_n = a_n sum over classes l under n of sum_i c_i (1[l = y_i] - p_il) x_i, features x nodes; intercepts."""
-        signed = -self.cost[:, None] * self.p
-        signed[np.arange(len(self.own)), self.own] += self.cost
-        pulls = np.asarray(self.problem.X.T.astype(np.float64) @ signed)
-        nodes = np.asarray(pulls @ self.tie.paths) * self.tie.scale
-        return nodes, self.bias_feature * (self.bias_prior + self.bias_feature * signed.sum(axis=0))
+        own, cost, bias_feature = self.shared.own, self.shared.cost, self.shared.bias_feature
+        signed = -cost[:, None] * p
+        signed[np.arange(len(own)), own] += cost
+        vectors = np.asarray(self.problem.X.T.astype(np.float64) @ signed)
+        nodes = np.asarray(vectors @ self.tie.paths) * self.tie.scale
+        return nodes, bias_feature * (self.bias_prior + bias_feature * signed.sum(axis=0))
 
-    def solve(self, rounds: Rounds, n_jobs: int | None, seed: int) -> None:
-        """Passes until the gap is small enough."""
-        workers, rng = ThreadEngine(n_jobs), np.random.default_rng(seed)
-        counted = max(1, int(np.count_nonzero(self.cost)))
-        while rounds.go_on(*self.price(workers)):
-            self.moved += self.kernels.ascend(
-                self.rows,
-                self.cost,
-                *self.paths,
-                self.bias_feature,
-                rng.permutation(self.problem.n_rows),
-                max(0.0, _LEFT * rounds.tol * rounds.history[-1].primal / counted),
-                self.weights,
-                self.intercepts,
-                self.p,
-                rounds.engine.stop,
-            )
-            rounds.done += 1
+    def ascend(self, run: Run, rng: np.random.Generator, left: float) -> None:
+        """One pass over all rows, which may leave this much of the gap to rows that it passes over."""
+        n_rows = self.problem.n_rows
+        enough = max(0.0, left / max(1, int(np.count_nonzero(self.shared.cost))))
+        task = PassTask(rng.permutation(n_rows), enough, self.iterate)
+        (found,) = run.map(ascend_rows, self.shared, [task], light=n_rows * self.row_work <= LIGHT_WORK)
+        if found is not None:
+            moved, self.iterate = found
+            self.moved += moved
 
-    def price(self, workers: ThreadEngine) -> tuple[float, float]:
+    def price(self, run: Run) -> tuple[float, float]:
         """Objective and gap over all rows."""
-        found: list[tuple[float, float, float]] = []
-
-        def task(rows: slice) -> tuple[float, float, float]:
-            sums: tuple[float, float, float] = self.kernels.price_rows(
-                self.rows, self.own, self.cost, rows.start, rows.stop, self.weights, self.intercepts, self.p
-            )
-            return sums
-
-        batches = list(gen_batches(self.problem.n_rows, _PRICED_ROWS))
-        workers.run(task, batches, lambda _rows, sums: found.append(sums))
-        losses, gaps, twice = (float(sum(sorted(column))) for column in zip(*found, strict=True))
+        n_rows = self.problem.n_rows
+        batches = gen_batches(n_rows, max(1, LIGHT_WORK // self.row_work))
+        tasks = [(rows.start, rows.stop) for rows in batches]
+        found = run.map(price_rows, (self.shared, self.iterate), tasks, light=len(tasks) == 1)
+        losses, gaps, twice = (float(sum(column)) for column in zip(*found, strict=True))
         return losses + 0.5 * twice, gaps
 
     def solution(self, rounds: Rounds) -> Solution:
         """The answer, with the reason for stopping; node vectors are made of the duals anew."""
-        dual = simplex_dual(self.p)
-        self.p = dual.toarray()
-        nodes, intercepts = self._of_duals()
-        weights = NodeWeights(nodes, self.tie.paths, intercepts)
-        return Solution(weights, dual, rounds.status, rounds.done, rounds.history, {"moved": self.moved})
+        dual = simplex_dual(self.iterate.p)
+        nodes, intercepts = self._of_duals(np.ascontiguousarray(dual.toarray().T))
+        vectors = NodeVectors(nodes, self.tie.paths, intercepts)
+        return Solution(vectors, dual, rounds.status, rounds.done, rounds.history, {"moved": self.moved})

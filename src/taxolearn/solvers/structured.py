@@ -1,131 +1,191 @@
-"""Structured hinge with one label a row: ascent on each row's simplex of duals, weights kept at the nodes."""
+"""Structured hinge with one label per row: ascent on each row's simplex of duals, vectors kept at the nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Outcome, ThreadEngine
-from taxolearn.errors import LabelError
+from taxolearn.engines import Clock, Run, ThreadEngine, running, worker_count
+from taxolearn.engines.base import TaskFunction
+from taxolearn.errors import DataError
 from taxolearn.losses.structured import RESCALINGS, StructuredHinge
-from taxolearn.models import NodeWeights
-from taxolearn.problem import Problem
-from taxolearn.regularizers import PathSum
-from taxolearn.solvers.solution import Progress, Solution, status_of
+from taxolearn.objective import Objective
+from taxolearn.solvers.base import (
+    Limits,
+    Progress,
+    Requires,
+    Solution,
+    Start,
+    Watch,
+    check_requirements,
+    status_of,
+)
+from taxolearn.vectors import NodeVectors
+
+REQUIRES = Requires(("structured",), paths=True)
 
 _TABLE_CLASSES = (
-    2048  # up to so many classes all costs are tabulated; above, a column is computed when a row asks
+    2048  # up to so many classes all costs are tabulated; above, columns are computed when needed
 )
-_SINGLE_BYTES = 64 * 2**20  # node weights that would take more in double precision are kept in single,
+_SINGLE_BYTES = 64 * 2**20  # node vectors that would take more in double precision are kept in single,
 _SINGLE_TOL = 1e-6  # unless this gap or a smaller one is asked for: single precision may not reach it
-_SLOT_PASSES = 2  # over the slots of the rows with the largest gaps, after each pass over everything
-_WORTH = 0.5  # of the mean gap makes a row one of these
+_SLOT_PASSES = 2  # passes over the slots of the rows with the largest gaps, after each pass over everything
+_LARGE_GAP = 0.5  # a gap of at least so many times the mean makes a row one of these
 _THREAD_ENTRIES = (
     2**20
-)  # of X: with fewer, threads cost more than they save and write over each other too often
+)  # of X: with fewer, threads cost more than they save and overwrite each other too often
+_LIGHT_STEPS = 2**21  # multiplications in a pass over all rows: with fewer, the calling thread makes it
+_LIMITS = Limits(tol=1e-3)
 
 Array = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.intp]
 
 
 def solve_structured(
-    problem: Problem,
-    loss: StructuredHinge,
-    tie: PathSum,
-    C: float,
-    *,
-    bias_feature: float = 1.0,
-    tol: float = 1e-3,
-    max_iter: int = 1000,
-    n_jobs: int | None = None,
-    max_seconds: float | None = None,
-    seed: int = 0,
-    start: Any = None,
-    on_epoch: Callable[[Progress], None] | None = None,
+    objective: Objective, limits: Limits = _LIMITS, start: Start | None = None, watch: Watch | None = None
 ) -> Solution:
     """Minimise 1/2 sum_n ||u_n||^2 / a_n + sum_i c_i max(0, max_l D(l, y_i) - S(l, y_i) (w_{y_i} - w_l) . x_i).
 
-    w_l is the sum of u_n along the path of class l (`tie`), D and S come from `loss`, c_i is C times the weights of row
-    and class, and the bias is the weight of one more feature of value `bias_feature`, tied like the others. This is
+    w_l is the sum of u_n along the path of class l, D and S come from the loss, c_i is C times the weights of row and
+    class, and the bias is the weight of one more feature of value `bias_feature`, tied like the others. This is
     Crammer and Singer's multi-class SVM, HSVM (2), NHSVM (10) and (13) of Choi, Sasaki and Srebro, and TREELOSS.
-    Needs one label a row, and stops at a relative gap of `tol` or after `max_iter` passes over all rows; `start` is a
-    dual (rows x classes) to begin with. The solution's dual is rows x classes; `details` has the bias of every node
-    (`node_bias`), ||u_n||^2 (`node_squares`, bias included), and sum alpha D (`linear`). With several threads
-    rows are improved at once and without locks (Hsieh, Yu and Dhillon 2015): two runs then agree to the gap only.
+    Needs one label per row. Any dual can be a start: it is made feasible. The solution's `details` have the bias of
+    every node (`node_bias`), ||u_n||^2 (`node_squares`, bias included), and sum alpha D (`linear`). Where there are
+    enough entries, rows are improved by several threads at once and without locks (Hsieh, Yu and Dhillon 2015): two
+    runs then agree to the gap only.
 
     >>> from taxolearn.losses import structured_hinge
     >>> from taxolearn.problem import make_problem
-    >>> from taxolearn.regularizers import flat
+    >>> from taxolearn.ties import flat
     >>> problem = make_problem([[-1.0], [1.0]], ["a", "b"])
     >>> loss = structured_hinge(problem, flat(2))
-    >>> solve_structured(problem, loss, flat(2), C=10.0, bias_feature=0.0).weights.coef.round(3).tolist()
+    >>> solution = solve_structured(Objective(problem, loss, flat(2), C=10.0, bias_feature=0.0))
+    >>> solution.vectors.coef.round(3).tolist()
     [[-0.5], [0.5]]
     """
-    run = StructuredRun(problem, loss, tie, C, bias_feature, tol, ThreadEngine(n_jobs, max_seconds), seed)
-    if start is not None:
-        run.begin_with(start)
-    return run.solve(max_iter, on_epoch)
+    check_requirements("structured", REQUIRES, objective)
+    with memory_shared(limits) as run:
+        ascent = StructuredRun(objective, limits, run, watch)
+        if start is not None and start.dual is not None:
+            ascent.begin_with(start.dual)
+        return ascent.solve()
 
 
-def one_label_a_row(problem: Problem) -> tuple[npt.NDArray[np.int64], Array]:
-    """The class of every row (0 for rows that have none, which then weigh nothing) and its weight.
+@contextmanager
+def memory_shared(limits: Limits) -> Iterator[Run]:
+    """A run whose tasks may write to the arrays of the caller: on threads here, where the engine is elsewhere."""
+    engine = limits.engine
+    if engine is None or engine.shares_memory:
+        with limits.run() as run:
+            yield run
+        return
+    with (
+        ThreadEngine(min(engine.n_workers, worker_count(-1))) as own,
+        replace(limits, engine=own).run() as run,
+    ):
+        yield run
 
-    >>> from taxolearn.problem import make_problem
-    >>> one_label_a_row(make_problem([[0.0], [1.0]], ["a", "b"]))
-    (array([0, 1]), array([1., 1.]))
+
+class Arrays(NamedTuple):
+    """What the kernels read, and the vectors (`nodes`, `bias`), `slots` and `gaps` that they change in place."""
+
+    rows: Any
+    square: Array
+    label: npt.NDArray[np.int64]
+    cost: Array
+    paths: Any
+    costs: Any
+    nodes: npt.NDArray[Any]
+    bias: Array
+    bias_feature: float
+    slots: Any
+    gaps: Array
+
+
+def _ascend(arrays: Arrays, task: tuple[Ids, bool], clock: Clock) -> Array:
+    """Improve the duals of some rows; several such tasks write to the same vectors at once.
+
+    Returns summed losses and gaps, as met on the way.
     """
-    counts = np.diff(problem.targets.indptr)
-    if counts.max(initial=0) > 1:
-        row = int(np.argmax(counts))
-        raise LabelError(f"row {row} has {counts[row]} labels; a structured hinge takes one label a row")
-    label = np.zeros(problem.n_rows, dtype=np.int64)
-    label[counts == 1] = problem.targets.indices
-    weight = problem.row_weight * problem.positive_weight[label] * (counts == 1)
-    return label, weight
+    from taxolearn.kernels.simplex_passes import ascend
+
+    order, full = task
+    report, scores = np.zeros(2), np.empty(arrays.nodes.shape[1], dtype=arrays.nodes.dtype)
+    a = arrays
+    ascend(
+        a.rows, a.square, a.label, a.cost, a.paths, a.costs, a.nodes, a.bias, a.bias_feature, a.slots, order, full,
+        scores, a.gaps, report, clock.stop,
+    )  # fmt: skip
+    return report
+
+
+def _price(arrays: Arrays, rows: Ids, clock: Clock) -> Array:
+    """Summed losses and gaps of some rows at the vectors as they stand, in double precision; fills their slots."""
+    from taxolearn.kernels.simplex_passes import price
+
+    report, scores = np.zeros(2), np.empty(arrays.nodes.shape[1])
+    a = arrays
+    price(
+        a.rows, a.label, a.cost, a.paths, a.costs, a.nodes, a.bias, a.bias_feature, a.slots, rows, scores, a.gaps,
+        report, clock.stop,
+    )  # fmt: skip
+    return report
+
+
+def _make_vectors(arrays: Arrays, _: None, clock: Clock) -> bool:
+    """Make the vectors anew from the duals."""
+    from taxolearn.kernels.simplex_passes import weights_of
+
+    a = arrays
+    weights_of(a.rows, a.label, a.paths, a.costs, a.nodes, a.bias, a.bias_feature, a.slots, clock.stop)
+    return True
 
 
 class StructuredRun:
-    """One solve: what the kernels read, and the slots and node weights that they change."""
+    """One solve: what the kernels read, and the slots and node vectors that they change."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        loss: StructuredHinge,
-        tie: PathSum,
-        C: float,
-        bias_feature: float,
-        tol: float,
-        engine: ThreadEngine,
-        seed: int,
-    ) -> None:
+    def __init__(self, objective: Objective, limits: Limits, run: Run, watch: Watch | None = None) -> None:
         from taxolearn.kernels import simplex_passes
         from taxolearn.kernels.dual_descent import row_squares
         from taxolearn.kernels.rows import rows_of
 
-        self.kernels, self.engine, self.tol, self.tie = simplex_passes, engine, tol, tie
-        self.problem = problem
-        self.bias_feature = float(bias_feature)
-        X = problem.X
-        self.rows: Any = rows_of(problem.X)
-        self.square = row_squares(self.rows, self.bias_feature)
-        self.label, weight = one_label_a_row(problem)
-        self.cost = C * weight
-        self.live = np.flatnonzero(self.cost > 0)
-        entries = X.nnz if sp.issparse(X) else X.size
-        self.n_threads = engine.n_workers if entries >= _THREAD_ENTRIES else 1
-        self.paths = kernel_paths(tie.paths, tie.scale)
-        self.costs = kernel_costs(loss)
+        problem, tie = objective.problem, objective.tie
+        self.kernels, self.objective, self.limits, self.watch = simplex_passes, objective, limits, watch
+        self.run, self.clock = run, run.clock
+        self.shape = problem.n_rows, problem.n_classes
+        self.scale: Array = tie.scale
+        label, weight = problem.one_label
+        cost = objective.C * weight
+        self.weighted = np.flatnonzero(cost > 0)
+        entries = problem.X.nnz if sp.issparse(problem.X) else problem.X.size
+        self.n_threads = run.engine.n_workers if entries >= _THREAD_ENTRIES else 1
+        steps = entries * tie.n_nodes + problem.n_rows * tie.paths.nnz
+        self.light = self.n_threads == 1 and steps <= _LIGHT_STEPS
         size = problem.n_features * tie.n_nodes
-        single = size * 8 > _SINGLE_BYTES and tol > _SINGLE_TOL
-        self.nodes = np.zeros((problem.n_features, tie.n_nodes), dtype=np.float32 if single else np.float64)
-        self.bias = np.zeros(tie.n_nodes)
-        self.gaps = np.zeros(problem.n_rows)
-        self.slots = self._slots(sp.csr_array((problem.n_rows, problem.n_classes)))
-        self.rng = np.random.default_rng(seed)
-        self.outcome = Outcome.COMPLETED
+        single = size * 8 > _SINGLE_BYTES and limits.tol > _SINGLE_TOL
+        rows: Any = rows_of(problem.X)
+        self.arrays = Arrays(
+            rows,
+            row_squares(rows, objective.bias_feature),
+            label,
+            cost,
+            kernel_paths(tie.paths, tie.scale),
+            kernel_costs(objective.loss),
+            np.zeros((problem.n_features, tie.n_nodes), dtype=np.float32 if single else np.float64),
+            np.zeros(tie.n_nodes),
+            objective.bias_feature,
+            self._slots(sp.csr_array(self.shape)),
+            np.zeros(problem.n_rows),
+        )
+        self.rng = np.random.default_rng(limits.seed)
+        self.done = 0
+        self.exact: Progress | None = None  # of the vectors as they stand
         self.history: list[Progress] = []
 
     def _slots(self, dual: sp.csr_array) -> Any:
@@ -133,155 +193,130 @@ class StructuredRun:
         classes, alpha = dual.indices.astype(np.int32), dual.data.astype(np.float64)
         return self.kernels.Slots(dual.indptr.astype(np.int64), count, classes, alpha)
 
-    def begin_with(self, dual: Any) -> None:
-        """Take over a dual, made feasible: no negative entries, none at the row's own class, sums at most c_i."""
+    def _repack(self, room: int) -> None:
+        self.arrays = self.arrays._replace(slots=self.kernels.repack(self.arrays.slots, room))
+
+    def begin_with(self, dual: sp.csr_array) -> None:
+        """Take over a dual, classes x rows, made feasible: none negative or at a row's own class, sums at most c_i."""
+        if dual.shape != self.shape[::-1]:
+            raise DataError(
+                f"start has shape {dual.shape}, but the duals, classes x rows, have {self.shape[::-1]}"
+            )
         entries = sp.coo_array(dual)
-        alpha = np.where(entries.col == self.label[entries.row], 0.0, np.maximum(entries.data, 0.0))
-        sums = np.bincount(entries.row, alpha, minlength=len(self.cost)).astype(
-            np.float64
-        )  # of nothing it is an int
-        factor = np.divide(self.cost, sums, out=np.ones_like(sums), where=sums > self.cost)
-        alpha *= factor[entries.row]
-        self.make_weights(sp.csr_array((alpha, (entries.row, entries.col)), shape=entries.shape))
+        row, label, cost = entries.col, self.arrays.label, self.arrays.cost
+        alpha = np.where(entries.row == label[row], 0.0, np.maximum(entries.data, 0.0))
+        sums = np.bincount(row, alpha, minlength=len(cost)).astype(np.float64)  # of nothing it is an int
+        alpha *= np.divide(cost, sums, out=np.ones_like(sums), where=sums > cost)[row]
+        feasible = sp.csr_array((alpha, (row, entries.row)), shape=self.shape)
+        self.arrays = self.arrays._replace(slots=self._slots(feasible))
+        self._repack(0)
+        self.make_vectors()
 
-    def make_weights(self, dual: sp.csr_array) -> None:
-        """Take over a dual as it is, and the weights it makes."""
-        self.slots = self.kernels.repack(self._slots(dual), 0)
-        self.work(self._weights_of, [0])
+    def make_vectors(self) -> None:
+        """The vectors that the duals make: rounding, and threads that write at once, blur them."""
+        self.run.map(_make_vectors, self.arrays, [None], light=self.light)
 
-    def solve(self, max_iter: int, on_epoch: Callable[[Progress], None] | None) -> Solution:
-        epochs, exact = 0, None
-        try:
-            epochs, exact = self._passes(max_iter, on_epoch)
-        except KeyboardInterrupt:  # between two runs of the engine
-            self.outcome = Outcome.INTERRUPTED
-            epochs = self.history[-1].done if self.history else 0
-        if exact is None or self.history[-1] is not exact:
-            self.engine.stop[0], self.engine.deadline = 0, None  # one more pass tells what was reached
-            self.work(self._weights_of, [0])  # those of the start may have been cut short
-            exact = self.certified(epochs, on_epoch)
-        return self.solution(exact, epochs)
+    def solve(self) -> Solution:
+        """Passes until the gap or a limit is reached; the last entry of the history is exact."""
+        self._passes()
+        if self.exact is None:
+            with self.to_the_end():
+                self.make_vectors()  # those of the start may have been cut short
+                self.exact = self.price()
+        return self.solution()
 
-    def _passes(
-        self, max_iter: int, on_epoch: Callable[[Progress], None] | None
-    ) -> tuple[int, Progress | None]:
-        """Passes until the gap, the limit or an interruption; how many, and the last exact bounds."""
+    @contextmanager
+    def to_the_end(self) -> Iterator[None]:
+        """What is done in here tells what was reached: neither time nor the first Ctrl-C cuts it short."""
+        limited = self.run
+        with running(limited.engine, to_the_end=True) as self.run:
+            yield
+            if self.run.clock.stop[0]:
+                raise KeyboardInterrupt  # asked twice: leave at once
+        self.run = limited
+
+    def _passes(self) -> None:
         gap = last = np.inf
-        exact = None
-        epochs = 0
-        while epochs < max_iter and not self.over():
-            report = self._ascend(self.live, True)
-            epochs += 1
-            if self.over():
-                break  # the report is of part of the rows
+        while self.done < self.limits.max_iter and not self.run.over():
+            self.exact = None
+            self.done += 1
+            report, whole = self._ascend(self.weighted, full=True)
+            if not whole:
+                return
             primal = self._penalty() + report[0]
             last, gap = gap, report[1] / primal if primal > 0 else 0.0
-            self._note(Progress(self.engine.seconds, epochs, primal, primal - report[1]), on_epoch)
+            self._note(primal, primal - report[1])
             for _ in range(_SLOT_PASSES):
-                self._ascend(
-                    np.flatnonzero(self.gaps > _WORTH * self.gaps.sum() / max(1, len(self.live))), False
-                )
-            self._mend()
+                gaps = self.arrays.gaps
+                large = gaps > _LARGE_GAP * gaps.sum() / max(1, len(self.weighted))
+                self._ascend(np.flatnonzero(large), full=False)
+            if self.n_threads > 1:
+                self.make_vectors()
             # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall
-            if gap * (min(1.0, 0.9 * gap / last) if epochs > 1 else 1.0) <= self.tol:
-                exact = self.certified(epochs, on_epoch)
-                if self.engine.stop[0]:
-                    return epochs, None  # of part of the rows, too
-                if exact.gap <= self.tol:
-                    break
-        return epochs, exact
+            if gap * (min(1.0, 0.9 * gap / last) if self.done > 1 else 1.0) <= self.limits.tol:
+                self.exact = self.price()
+                if self.exact is not None and self.exact.gap <= self.limits.tol:
+                    return
 
-    def _mend(self) -> None:
-        """Threads that write to one place at once lose something: make the weights anew from the duals."""
-        if self.n_threads > 1:
-            self.work(self._weights_of, [0])
-
-    def over(self) -> bool:
-        """Whether to stop before the next pass: the engine itself looks at the clock only while long tasks run."""
-        if self.engine.late and self.outcome is Outcome.COMPLETED:
-            self.outcome = Outcome.TIME_LIMIT
-        return self.outcome is not Outcome.COMPLETED
-
-    def _note(self, progress: Progress, on_epoch: Callable[[Progress], None] | None) -> None:
+    def _note(self, primal: float, dual: float) -> Progress:
+        progress = Progress(self.clock.seconds, self.done, primal, dual)
         self.history.append(progress)
-        if on_epoch is not None:
-            on_epoch(progress)
+        if self.watch is not None:
+            self.watch(progress, self.dual)
+        return progress
 
-    def work(self, function: Callable[[Any], Any], tasks: list[Any]) -> list[Any]:
-        results: list[Any] = []
-        outcome = self.engine.run(function, tasks, lambda _, result: results.append(result))
-        if self.outcome is Outcome.COMPLETED:
-            self.outcome = outcome
-        return results
-
-    def _pieces(self, rows: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
+    def _pieces(self, rows: Ids) -> list[Ids]:
+        if self.n_threads == 1:
+            return [rows] if len(rows) else []
         return [piece for piece in np.array_split(rows, self.n_threads) if len(piece)]
 
-    def _ascend(self, rows: npt.NDArray[np.intp], full: bool) -> Array:
-        """One pass of ascent over some rows, in random order; returns summed losses and gaps as met on the way."""
+    def _reports(self, function: TaskFunction, tasks: list[Any]) -> tuple[Array, bool]:
+        """The sum of what tasks report, and whether it is of all rows: none was dropped or cut short."""
+        reports = self.run.map(function, self.arrays, tasks, light=self.light)
+        done = [report for report in reports if report is not None]
+        whole = len(done) == len(tasks) and not self.run.clock.stop[0]
+        return np.sum(done, axis=0) if done else np.zeros(2), whole
+
+    def _ascend(self, rows: Ids, full: bool) -> tuple[Array, bool]:
+        """One pass of ascent over some rows, in random order; summed losses and gaps as met on the way."""
         if full:
-            self.slots = self.kernels.repack(self.slots, self.kernels.VIOLATORS)
+            self._repack(self.kernels.VIOLATORS)
+        return self._reports(_ascend, [(piece, full) for piece in self._pieces(self.rng.permutation(rows))])
 
-        def piece_of(order: Any) -> Array:
-            report = np.zeros(2)
-            self.kernels.ascend(
-                self.rows, self.square, self.label, self.cost, self.paths, self.costs, self.nodes, self.bias,
-                self.bias_feature, self.slots, order, full, self.scores(), self.gaps, report, self.engine.stop,
-            )  # fmt: skip
-            return report
-
-        reports = self.work(piece_of, self._pieces(self.rng.permutation(rows)))
-        return np.sum(reports, axis=0) if reports else np.zeros(2)
-
-    def certified(self, epochs: int, on_epoch: Callable[[Progress], None] | None) -> Progress:
-        """Primal and dual of the weights as they stand, by pricing all rows in double precision."""
-        self.slots = self.kernels.repack(self.slots, self.kernels.VIOLATORS)
-
-        def piece_of(rows: Any) -> Array:
-            report = np.zeros(2)
-            self.kernels.price(
-                self.rows, self.label, self.cost, self.paths, self.costs, self.nodes, self.bias,
-                self.bias_feature, self.slots, rows, np.empty(self.tie.n_nodes), self.gaps, report, self.engine.stop,
-            )  # fmt: skip
-            return report
-
-        reports = self.work(piece_of, self._pieces(self.live))
-        report = np.sum(reports, axis=0) if reports else np.zeros(2)
+    def price(self) -> Progress | None:
+        """Primal and dual of the vectors as they stand; None where this is cut short."""
+        self._repack(self.kernels.VIOLATORS)
+        report, whole = self._reports(_price, self._pieces(self.weighted))
+        if not whole:
+            return None
         primal = self._penalty() + report[0]
-        # stopped on the way, the report is of part of the rows: then zero is the one bound that is sure
-        dual = 0.0 if self.engine.stop[0] else primal - report[1]
-        exact = Progress(self.engine.seconds, epochs, primal, dual)
-        self._note(exact, on_epoch)
-        return exact
-
-    def scores(self) -> Any:
-        return np.empty(self.nodes.shape[1], dtype=self.nodes.dtype)
-
-    def _weights_of(self, _: Any) -> None:
-        self.kernels.weights_of(
-            self.rows, self.label, self.paths, self.costs, self.nodes, self.bias, self.bias_feature, self.slots,
-            self.engine.stop,
-        )  # fmt: skip
+        return self._note(primal, primal - report[1])
 
     def _penalty(self) -> float:
-        squares = self.kernels.node_squares(self.nodes, self.bias)
-        has = self.tie.scale > 0
-        return 0.5 * float(np.sum(squares[has] / self.tie.scale[has]))
+        squares = self.kernels.node_squares(self.arrays.nodes, self.arrays.bias)
+        has = self.scale > 0
+        return 0.5 * float(np.sum(squares[has] / self.scale[has]))
 
-    def solution(self, exact: Progress, epochs: int) -> Solution:
-        status = status_of(exact.gap <= self.tol, self.outcome)
-        slots = self.kernels.repack(self.slots, 0)
+    def dual(self) -> sp.csr_array:
+        """The duals as they stand, classes x rows."""
+        slots = self.kernels.repack(self.arrays.slots, 0)
+        by_row = sp.csr_array((slots.alpha, slots.classes, slots.indptr), shape=self.shape)
+        return sp.csr_array(by_row.T)
+
+    def solution(self) -> Solution:
+        """What was reached, `exact` being its bounds."""
+        assert self.exact is not None
+        arrays, tie = self.arrays, self.objective.tie
         details = {
-            "node_bias": self.bias,
-            "node_squares": self.kernels.node_squares(self.nodes, self.bias),
-            "linear": self.kernels.linear_part(self.label, self.costs, slots),
+            "node_bias": arrays.bias,
+            "node_squares": self.kernels.node_squares(arrays.nodes, arrays.bias),
+            "linear": self.kernels.linear_part(arrays.label, arrays.costs, arrays.slots),
         }
-        shape = (self.problem.n_rows, self.problem.n_classes)
-        dual = sp.csr_array((slots.alpha, slots.classes, slots.indptr), shape=shape)
-        dual.sort_indices()  # in place: the slots are of no more use
-        intercept = self.bias_feature * (self.tie.paths @ self.bias)
-        weights = NodeWeights(self.nodes, self.tie.paths, intercept)
-        return Solution(weights, dual, status, epochs, self.history, details)
+        vectors = NodeVectors(arrays.nodes, tie.paths, arrays.bias_feature * (tie.paths @ arrays.bias))
+        dual = self.dual()
+        self.run.over()  # a last look, so that no request goes unheard
+        status = status_of(self.exact.gap <= self.limits.tol, self.run.outcome)
+        return Solution(vectors, dual, status, self.done, self.history, details)
 
 
 def kernel_paths(paths: sp.csr_array, weight: Array) -> Any:

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from taxolearn.problem import Problem
 from taxolearn.solvers.tree_forest import Forest
 
-_ANYWHERE, _NEAR = 64, 32  # random rows: of all, and under each ancestor
+_ANYWHERE = 64  # random rows of all that each class works on
+_NEAR = 32  # random rows under each ancestor that each class works on
 
 
 def first_rows(
@@ -34,7 +35,7 @@ def first_rows(
     given = sp.csr_array((problem.n_classes, problem.n_rows)) if start is None else sp.csr_array(start)
     weighted = problem.row_weight > 0
     seen = np.zeros(problem.n_rows, dtype=bool)
-    rows, lasting = [], np.empty(len(forest.classes), dtype=np.int64)
+    rows, permanent = [], np.empty(len(forest.classes), dtype=np.int64)
     for k, guards in enumerate(_random_rows(problem, forest, own_indptr, own_rows, rng)):
         own = own_rows[own_indptr[k] : own_indptr[k + 1]]
         seen[own] = True
@@ -44,11 +45,11 @@ def first_rows(
         wanted = wanted[weighted[wanted] & ~seen[wanted]]
         mine = np.concatenate((own, guards, wanted), dtype=np.int32, casting="same_kind")
         seen[mine] = False
-        lasting[k] = len(own) + len(guards)
+        permanent[k] = len(own) + len(guards)
         rows.append(mine)
     indptr = np.concatenate(([0], np.cumsum([len(mine) for mine in rows], dtype=np.int64)))
     every = np.concatenate(rows) if rows else np.empty(0, dtype=np.int32)
-    active = Active(indptr, np.diff(own_indptr), every, np.zeros(len(every), dtype=dtype), lasting)
+    active = Active(indptr, np.diff(own_indptr), every, np.zeros(len(every), dtype=dtype), permanent)
     if start is not None:
         _fill(problem, forest, given, highest, active)
     return active

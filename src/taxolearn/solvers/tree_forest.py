@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.regularizers import PathSum, merge_nodes
+from taxolearn.ties import PathSum, merge_nodes
 
 Ints = npt.NDArray[np.int64]
 
@@ -26,9 +26,9 @@ class Forest:
 
     The way from a top down to a class visits the nodes of its path, those with more classes first. In a tree that is
     the tree. In a DAG some nodes stand at several places, and classes elsewhere may be under them too: those under n
-    are the ones from spans[s, 0] to spans[s, 1]-1 for s = span_first[n] .. span_last[n]-1. Tops whose trees have
-    classes in common hang at a node of scale 0. `unfolding` is how many classes are under the places of the walk for
-    each one under the nodes, which is what a sweep costs: 1 on a tree.
+    are the ones from spans[s, 0] to spans[s, 1]-1 for s = span_first[n] .. span_last[n]-1; the spans of one tree stand
+    together. Tops whose trees have classes in common hang at a node of scale 0. `unfolding` is how many classes are
+    under the places of the walk for each one under the nodes, which is what a sweep costs: 1 on a tree.
     """
 
     end: Ints
@@ -66,7 +66,7 @@ def make_forest(tie: PathSum, counted: npt.NDArray[np.bool_]) -> Forest:
     """The forest over the classes that have losses (`counted`).
 
     >>> from taxolearn import Taxonomy
-    >>> from taxolearn.regularizers import path_sum
+    >>> from taxolearn.ties import path_sum
     >>> tree = Taxonomy.from_paths(["all/cat/lion", "all/cat/puma", "all/dog/wolf"])
     >>> tie = path_sum(tree, tree.leaf_ids, np.array([0.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
     >>> forest = make_forest(tie, np.ones(3, dtype=bool))
@@ -77,10 +77,13 @@ def make_forest(tie: PathSum, counted: npt.NDArray[np.bool_]) -> Forest:
     walk = _Walk(groups)
     place = np.empty(tie.n_classes, dtype=np.int64)
     place[walk.classes] = np.arange(len(walk.classes))
-    ends, spans = _spans(groups.classes, place)
     group = np.array(walk.group, dtype=np.int64)
     first_place = np.full(len(groups.scale), -1, dtype=np.int64)
     first_place[group[::-1]] = np.arange(len(group))[::-1]  # of several places the first
+    order = np.argsort(first_place)  # the spans of a tree stand together
+    ends, spans = _spans([groups.classes[k] for k in order], place)
+    from_span, to_span = np.empty_like(order), np.empty_like(order)
+    from_span[order], to_span[order] = ends[:-1], ends[1:]
     member = np.full(tie.n_nodes, -1, dtype=np.int64)
     used = groups.of_node >= 0
     sizes = np.array([len(classes) for classes in groups.classes])
@@ -92,8 +95,8 @@ def make_forest(tie: PathSum, counted: npt.NDArray[np.bool_]) -> Forest:
         last=np.array(walk.last, dtype=np.int64),
         scale=groups.scale[group],
         reach=np.array(walk.reach),
-        span_first=ends[group],
-        span_last=ends[group + 1],
+        span_first=from_span[group],
+        span_last=to_span[group],
         spans=spans,
         tops=np.array(walk.tops, dtype=np.int64),
         classes=np.array(walk.classes, dtype=np.int64),
@@ -109,7 +112,7 @@ class _Groups:
         names = np.flatnonzero(counted)
         merged, self.of_node = merge_nodes(PathSum(tie.paths[names], tie.scale))
         under = merged.paths.tocsc()
-        self.names = names
+        self.names, self.tree = names, tie.facts.tree
         self.scale = np.append(merged.scale, 0.0)
         parts = np.split(names[under.indices], under.indptr[1:-1]) if merged.n_nodes else []
         self.classes: list[Ints] = [*parts, np.empty(0, dtype=np.int64)]
@@ -178,6 +181,8 @@ class _Walk:
 
     def _tied(self, groups: _Groups) -> list[list[tuple[int, int]]]:
         """The tops (group, place) by which of them have classes in common, directly or through others."""
+        if groups.tree:
+            return [[top] for top in sorted(self.children[0].items())]
         component = groups.component()
         found: dict[int, list[tuple[int, int]]] = {}
         for group, place in sorted(self.children[0].items()):

@@ -8,351 +8,318 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Outcome, ThreadEngine
-from taxolearn.errors import DataError
-from taxolearn.losses import MarginLoss
-from taxolearn.problem import Problem
-from taxolearn.regularizers import PathSum
-from taxolearn.solvers.rounds import OnPass
-from taxolearn.solvers.solution import Progress, Solution, Status
+from taxolearn.engines import Run
+from taxolearn.objective import Objective
+from taxolearn.solvers.base import (
+    Limits,
+    Requires,
+    Rounds,
+    Solution,
+    Start,
+    Watch,
+    check_requirements,
+    check_start,
+)
 from taxolearn.solvers.tree_active import first_rows
 from taxolearn.solvers.tree_forest import make_forest
-from taxolearn.solvers.tree_weights import Form, dual_weights, make_weights, weights_form
+from taxolearn.solvers.tree_tasks import (
+    PriceTask,
+    Shared,
+    SweepTask,
+    Swept,
+    part_of,
+    price_task,
+    sweep_task,
+)
+from taxolearn.solvers.tree_vectors import Form, dual_vectors, make_vectors, vectors_form
 
-_EPOCHS = 2  # over a class's rows at a visit
-_SWEEPS = (3, 10)  # over the tree between two pricings, where pricing is cheap and where it is dear
-_GROWTH = 8.0  # times as many rows at most that a class works on after a pricing
-# rows this near to having a loss are worked on too, where pricing is cheap and where it is dear
-_AHEAD = (0.05, 0.15)
-_SHARE = 0.3  # of the tolerated gap may come from rows that a class does not work on
-_GOAL = 0.1  # of the tolerated gap is left to a class at a visit
-_BLOCK_CLASSES = 64  # one read of X prices this many
-_TURNED = 8  # vectors turned into columns at a time
-_SCRATCH_BYTES = 80 * 2**20  # of a worker's room for pricing
+REQUIRES = Requires(("margin",), sparse_dual=True, paths=True)
+LIMITS = Limits(tol=5e-2, max_iter=100)  # unless the caller gives others
+
+_SWEEPS = (3, 10)  # sweeps between two pricings: least, where pricing is cheap, and most
+_GROWTH = 8.0  # largest factor by which the rows of a class grow at one pricing
+_AHEAD = (0.05, 0.15)  # rows that miss a loss by less are worked on too: where pricing is cheap, and at most
+_LEFT_OUT_SHARE = 0.3  # losses of rows that a class does not work on, as a share of the tolerated gap
+_VISIT_TOL_SHARE = 0.1  # gap of a class at which a visit ends, as a share of the tolerated gap
+_BLOCK_CLASSES = 64  # most classes that one read of X prices
+_SCRATCH_BYTES = 80 * 2**20  # largest size of the vectors and scores of the classes that one read of X prices
+_TASKS_PER_WORKER = 8  # trees and classes differ much in work: several tasks per worker even that out
+_LIGHT_STEPS = 2**21  # multiply-adds that take some milliseconds
 
 Array = npt.NDArray[np.float64]
 
 
 def solve_tree_sweeps(
-    problem: Problem,
-    loss: MarginLoss,
-    tie: PathSum,
-    C: float,
-    *,
-    bias_feature: float = 1.0,
-    bias_prior: float = 0.0,
-    tol: float = 5e-2,
-    max_iter: int = 100,
-    n_jobs: int | None = None,
-    max_seconds: float | None = None,
-    seed: int = 0,
-    start: sp.csr_array | None = None,
-    on_pass: OnPass | None = None,
+    objective: Objective,
+    limits: Limits = LIMITS,
+    start: Start | None = None,
+    watch: Watch | None = None,
 ) -> Solution:
     """Minimise 1/2 sum_n ||u_n||^2/a_n + 1/2 sum_l (b_l - b0)^2 + sum_il c_il loss(y_il (w_l . x_i + s b_l)).
 
     w_l is the sum of the node vectors u_n on the path of class l: recursive regularization (Gopal, Yang 2013, HR-SVM),
     with s = `bias_feature` and b0 = `bias_prior`. Needs a loss whose dual is sparse (hinge, squared hinge). Trees that
-    share no node are solved on threads of their own (`n_jobs`); a DAG is unfolded into a tree, in which a node stands
-    wherever a class reaches it. Classes without a weighted row have no losses and take their parent's vector.
+    share no node are solved as tasks of their own; a DAG is unfolded into a tree, in which a node stands wherever a
+    class reaches it. Classes without a weighted row have no losses and take their parent's vector.
 
     Only non-zero duals are kept. Each pass sweeps them by coordinate descent, then prices every class against all
     rows, which yields both objectives, the best bias of each class and the rows it was missing. It stops at a
-    relative gap of `tol`, after `max_iter` passes, `max_seconds`, or on Ctrl-C. `start` is a dual to go on from,
-    classes x rows; `on_pass(progress, dual)` is called after each pass, dual() being the duals so far.
+    relative gap of `tol`, after `max_iter` passes, `max_seconds`, or on Ctrl-C. It begins with the dual of `start`;
+    `watch` is told after each pass.
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.losses import SquaredHinge
     >>> from taxolearn.problem import make_problem
-    >>> from taxolearn.regularizers import path_sum
+    >>> from taxolearn.ties import path_sum
     >>> tree = Taxonomy.from_paths(["all/cat/lion", "all/cat/puma", "all/dog"])
     >>> problem = make_problem([[0.0], [1.0], [2.0]], ["lion", "puma", "dog"], tree)
     >>> tie = path_sum(tree, problem.class_nodes, np.array([0.0, 1.0, 1.0, 1.0, 1.0]))
-    >>> solution = solve_tree_sweeps(problem, SquaredHinge(), tie, C=1.0, tol=1e-4)
+    >>> solution = solve_tree_sweeps(Objective(problem, SquaredHinge(), tie), Limits(tol=1e-4))
     >>> solution.status.value, round(solution.history[-1].primal, 3)
     ('converged', 5.142)
     """
-    import threadpoolctl
+    check_requirements("tree", REQUIRES, objective)
+    dual = None if start is None else start.dual
+    check_start(dual, (objective.problem.n_classes, objective.problem.n_rows))
+    with limits.run() as run:
+        trees = _Trees(objective, limits, dual)
+        rounds = Rounds(limits, run, watch, trees.dual, done=1)
+        while trees.another_pass(run):
+            primal, below = trees.bounds()
+            if not rounds.another(float(primal.sum()), float((primal - below).sum())):
+                break
+            trees.open = primal - below > 0.999 * limits.tol * primal
+    return trees.solution(rounds)
 
-    if not loss.sparse_dual:
-        raise DataError(
-            f"tree sweeps need a loss with a sparse dual, not {loss.name}; use solve_path_descent"
-        )
-    # the solver's own threads are the parallelism; BLAS threads inside them would only fight for the cores
-    with threadpoolctl.threadpool_limits(1, user_api="blas"):
-        run = _Run(problem, loss, tie, C, bias_feature, bias_prior, tol, seed, start)
-        return run.solve(ThreadEngine(n_jobs, max_seconds), max_iter, on_pass)
 
-
-class _Part(NamedTuple):
-    """What pricing some classes found: which of their rows stay, as bits, and fresh ones. No two start at one class."""
+class _Change(NamedTuple):
+    """What becomes of the rows of the classes start .. stop-1; no two changes start at one class."""
 
     start: int
     stop: int
-    keep: npt.NDArray[np.uint8]
+    keep: npt.NDArray[np.uint8]  # flags, as bits, of those that stay; empty if all do
     fresh: npt.NDArray[np.int32]
 
 
-_NOTHING = (np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32))
+_NO_CHANGE = (np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32))
 
 
-class _Run:
+class _Trees:
     """One solve: the arrays that all tasks read, the active rows of each class, and the bounds so far."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        loss: MarginLoss,
-        tie: PathSum,
-        C: float,
-        bias_feature: float,
-        bias_prior: float,
-        tol: float,
-        seed: int,
-        start: sp.csr_array | None,
-    ) -> None:
+    def __init__(self, objective: Objective, limits: Limits, dual: sp.csr_array | None) -> None:
         from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
         from taxolearn.kernels.dual_descent import row_squares
         from taxolearn.kernels.rows import DenseRows, SparseRows
 
-        self.descent, self.pricing, self.storage = tree_descent, tree_pricing, tree_rows
-        self.problem, self.loss, self.tie, self.tol, self.seed = problem, loss, tie, tol, seed
-        self.bias_feature, self.bias_prior = float(bias_feature), float(bias_prior)
-        X = problem.X
-        self.rows: Any = SparseRows(X.indptr, _by_frequency(X), X.data) if sp.issparse(X) else DenseRows(X)
-        self.squares = row_squares(self.rows, 0.0)
-        counted = (problem.targets.T @ (problem.row_weight > 0).astype(np.float64)) > 0
-        self.forest = make_forest(tie, counted)
-        self.tree = self.forest.arrays()
+        self.pricing, self.storage = tree_pricing, tree_rows
+        self.objective, self.limits = objective, limits
+        problem, loss = objective.problem, objective.loss
+        self.forest = make_forest(objective.tie, problem.counted)
         order = self.forest.classes
-        self.costs = tree_descent.Costs(
-            C * problem.row_weight, problem.positive_weight[order], problem.negative_weight[order]
-        )
-        self.float = np.float32 if tol >= 1e-3 else np.float64  # of scores while pricing
+        single = limits.tol >= 1e-3  # whether pricing is in single precision
         # the largest dual of a row of cost 1, as the kernels know it; single precision might pass it
-        highest = float(type(loss).kernel_upper(loss, C))  # type: ignore[attr-defined]
-        dtype = np.float64 if np.isfinite(highest) else self.float
-        rng = np.random.default_rng(seed)
-        self.active = first_rows(problem, self.forest, rng, start, highest, dtype)
-        self.biases = bias_prior + self.bias_feature * self._signed_sums()
+        highest = float(type(loss).kernel_upper(loss, objective.C))
+        dtype = np.float32 if single and not np.isfinite(highest) else np.float64
+        rng = np.random.default_rng(limits.seed)
+        self.active = first_rows(problem, self.forest, rng, dual, highest, dtype)
+        self.biases = np.full(len(order), objective.bias_prior)
+        if dual is not None:
+            self.biases += objective.bias_feature * _signed_sums(self.active)
         self.polished = self.biases.copy()
         self.report = np.zeros((len(order), tree_pricing.REPORT_WIDTH))
         self.goals = np.zeros(len(order))
-        self.scratch: list[tuple[Any, ...]] = []
+        # where the fresh rows of each class stand in its change
+        self.fresh_start, self.fresh_stop = np.zeros((2, len(order)), dtype=np.int64)
         self.open = np.ones(len(self.forest.tops), dtype=bool)
         self.passes = 0
-        self.ahead = min(_AHEAD[0] * (1.0 + self._dearness()), _AHEAD[1])
+        X = problem.X
+        rows: Any = SparseRows(X.indptr, _by_frequency(X), X.data) if sp.issparse(X) else DenseRows(X)
+        room = _SCRATCH_BYTES // ((4 if single else 8) * (problem.n_rows + problem.n_features))
+        self.shared = Shared(
+            loss,
+            rows,
+            row_squares(rows, 0.0),
+            self.forest.arrays(),
+            tree_descent.Costs(
+                objective.C * problem.row_weight,
+                problem.positive_weight[order],
+                problem.negative_weight[order],
+            ),
+            problem.n_features,
+            objective.bias_feature,
+            objective.bias_prior,
+            min(_AHEAD[0] * (1.0 + self._dearness()), _AHEAD[1]),
+            _LEFT_OUT_SHARE * limits.tol,
+            max(1, min(_BLOCK_CLASSES, len(order), room)),
+            single,
+            [],
+        )
 
-    def _signed_sums(self) -> Array:
-        """sum_i d_il y_il of each class."""
-        active = self.active
-        sums = np.zeros(len(active.positive))
-        for k in range(len(sums)):
-            start, stop = active.indptr[k], active.indptr[k + 1]
-            signed = active.dual[start:stop].astype(np.float64)
-            signed[active.positive[k] :] *= -1.0
-            sums[k] = signed.sum()
-        return sums
+    def another_pass(self, run: Run) -> bool:
+        """Sweep the open trees and price them; whether that was done to the end."""
+        self.sweep(run)
+        if run.over():
+            self.lower_stale([])
+            return False
+        changes, complete = self.price(run)
+        if not complete:
+            run.over()  # notes why
+            self.lower_stale([(change.start, change.stop) for change in changes])
+            return False
+        self._regrow(changes)
+        self.passes += 1
+        return True
 
-    def sweep(self, engine: ThreadEngine) -> Outcome:
-        """Coordinate descent over the open trees, each on one thread."""
-        tops = self.forest.tops[self.open]
+    def sweep(self, run: Run) -> None:
+        """Coordinate descent over the open trees."""
         sweeps = int(min(max(_SWEEPS[0], 2 + 4 * self._dearness()), _SWEEPS[1]))
-        work = self.active.indptr[self.forest.last[tops]] - self.active.indptr[self.forest.first[tops]]
+        light = 4 * sweeps * len(self.active.rows) * (8 + self._row_size()) <= _LIGHT_STEPS
+        tasks = self._sweep_tasks(1 if light else _TASKS_PER_WORKER * run.engine.n_workers, sweeps)
+        first, last, indptr = self.forest.first, self.forest.last, self.active.indptr
 
-        def task(top: int) -> float:
-            w = np.zeros(self.problem.n_features)
-            gap: float = self.descent.sweep_tree(
-                self.loss,
-                self.rows,
-                self.squares,
-                self.tree,
-                self.active,
-                self.costs,
-                top,
-                self.bias_feature,
-                sweeps,
-                _EPOCHS,
-                self.goals,
-                w,
-                self.biases,
-                self.seed + self.passes,
-                engine.stop,
-            )
-            return gap
+        def put(task: SweepTask, found: Swept) -> None:
+            own = slice(first[task.part.start], last[task.part.stop - 1])
+            self.active.dual[indptr[own.start] : indptr[own.stop]] = found.dual
+            self.biases[own] = found.biases
 
-        return engine.run(task, [int(top) for top in tops[np.argsort(-work)]], lambda *_: None)
+        run.map(sweep_task, self.shared, tasks, put, light=light, keep=False)
 
-    def price(self, engine: ThreadEngine) -> Outcome:
-        """Objectives of the open trees over all rows; the active rows grow by what was missing."""
-        n = len(self.active.positive)
+    def _sweep_tasks(self, n_tasks: int, sweeps: int) -> list[SweepTask]:
+        """The open trees, neighbours together as long as there are about so many tasks; those with most rows first."""
+        forest, tree, indptr = self.forest, self.shared.tree, self.active.indptr
+        work = indptr[forest.last[forest.tops]] - indptr[forest.first[forest.tops]]
+        enough = work[self.open].sum() / n_tasks
+        groups: list[tuple[int, int, int]] = []  # from, to, work
+        for k, size in zip(np.flatnonzero(self.open).tolist(), work[self.open].tolist(), strict=True):
+            if groups and groups[-1][1] == k and groups[-1][2] + size <= enough:
+                start, _, before = groups.pop()
+                groups.append((start, k + 1, before + size))
+            else:
+                groups.append((k, k + 1, size))
+        tasks = []
+        for a, b, _ in sorted(groups, key=lambda group: -group[2]):
+            tops = forest.tops[a:b]
+            part = part_of(tree, self.active, self.biases, int(tops[0]), int(forest.end[tops[-1]]))
+            goals = self.goals[forest.first[tops[0]] : forest.last[tops[-1]]]
+            tasks.append(SweepTask(part, tops, goals, sweeps, self.limits.seed + self.passes))
+        return tasks
+
+    def price(self, run: Run) -> tuple[list[_Change], bool]:
+        """Objectives of the open trees over all rows; how the active rows change, and whether all were priced."""
+        steps = self.objective.problem.n_rows * len(self.report) * (40 + self._row_size())  # with biases
+        tasks = self._price_tasks(run.engine.n_workers)
+        found = run.map(price_task, self.shared, tasks, light=bool(steps <= _LIGHT_STEPS))
+        self.shared.scratch.clear()
+        changes = []
+        for task, priced in zip(tasks, found, strict=True):
+            if priced is not None:
+                start = int(self.forest.first[task.part.start]) + task.first
+                own = slice(start, start + task.last - task.first)
+                self.report[own] = priced.report
+                self.polished[own] = priced.report[:, self.pricing.BIAS]
+                self.fresh_start[own], self.fresh_stop[own] = priced.fresh_start, priced.fresh_stop
+                changes.append(_Change(own.start, own.stop, priced.keep, priced.fresh))
+        return changes, len(changes) == len(tasks)
+
+    def _price_tasks(self, n_workers: int) -> list[PriceTask]:
+        forest, tree = self.forest, self.shared.tree
+        first = forest.first[forest.tops]
         sizes = np.diff(self.active.indptr)
         growth = min(max(1.0, self._dearness()), _GROWTH)
         most = (growth * np.maximum(64, sizes)).astype(np.int64)
-        begin, finish = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        parts: list[_Part] = []
-        tasks = self._price_tasks(engine.n_workers)
+        width = _BLOCK_CLASSES * max(1, len(self.report) // (_BLOCK_CLASSES * _TASKS_PER_WORKER * n_workers))
+        tasks = []
+        # runs of neighbouring open trees are priced together: blocks stay full
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], self.open, [False]))))
+        for a, b in edges.reshape(-1, 2):
+            end = int(forest.last[forest.tops[b - 1]])
+            for start in range(int(first[a]), end, width):
+                stop = min(end, start + width)
+                one, other = forest.tops[np.searchsorted(first, (start, stop - 1), side="right") - 1]
+                part = part_of(tree, self.active, self.biases, int(one), int(forest.end[other]))
+                base = int(forest.first[one])
+                own = most[base : base + len(part.biases)]
+                tasks.append(PriceTask(part, start - base, stop - base, own))
+        return tasks
 
-        def task(span: tuple[int, int, int]) -> _Part | None:
-            top, start, stop = span
-            keep = np.ones(self.active.indptr[stop] - self.active.indptr[start], dtype=np.bool_)
-            scratch = self.scratch.pop() if self.scratch else self._make_scratch()
-            fresh = np.empty(int(most[start:stop].sum()), dtype=np.int32)
-            self.pricing.price_classes(
-                self.loss,
-                self.rows,
-                self.tree,
-                self.active,
-                self.costs,
-                top,
-                start,
-                stop,
-                self.bias_feature,
-                self.bias_prior,
-                self.ahead,
-                _SHARE * self.tol,
-                most,
-                *scratch,
-                self.biases,
-                keep,
-                fresh,
-                begin,
-                finish,
-                self.report,
-                engine.stop,
-            )
-            self.scratch.append(scratch)
-            if engine.stop[0]:
-                return None
-            return _Part(start, stop, np.packbits(keep), fresh[: finish[stop - 1]].copy())
-
-        def keep_part(_span: tuple[int, int, int], part: _Part | None) -> None:
-            if part is not None:
-                parts.append(part)
-
-        outcome = engine.run(task, tasks, keep_part)
-        self.scratch.clear()
-        for start, stop, *_ in parts:
-            self.polished[start:stop] = self.report[start:stop, self.pricing.BIAS]
-        if outcome is Outcome.COMPLETED:
-            self._regrow(sorted(parts), begin, finish)
-            self.passes += 1
-        else:
-            self.lower_stale([(part.start, part.stop) for part in parts])
-        return outcome
+    def _open_classes(self) -> npt.NDArray[np.bool_]:
+        tops = self.forest.tops
+        return np.repeat(self.open, self.forest.last[tops] - self.forest.first[tops])
 
     def lower_stale(self, priced: list[tuple[int, int]]) -> None:
         """Biases of classes that moved since they were priced: the lower of the polished and the dual's.
 
         Rows that a class does not know yet are negatives: a bias too low costs little there, one too high a loss each.
         """
-        tops = self.forest.tops
-        moved = np.repeat(self.open, self.forest.last[tops] - self.forest.first[tops])
+        moved = self._open_classes()
         for start, stop in priced:
             moved[start:stop] = False
         self.polished[moved] = np.minimum(self.polished, self.biases)[moved]
 
     def _dearness(self) -> float:
         """Roughly what one pricing of all classes costs, in sweeps of some epochs over the active rows."""
-        return 0.015 * self.problem.n_rows * len(self.report) / max(1, len(self.active.rows))
+        return 0.015 * self.objective.problem.n_rows * len(self.report) / max(1, len(self.active.rows))
 
-    def _make_scratch(self) -> tuple[Any, ...]:
-        n, width = self.problem.n_rows, self.problem.n_features
-        item = np.dtype(self.float).itemsize
-        room = max(1, min(_BLOCK_CLASSES, len(self.report), _SCRATCH_BYTES // (item * (n + width))))
-        return (
-            np.zeros(width),
-            np.empty((_TURNED, width), dtype=self.float),
-            np.empty(width * room, dtype=self.float),
-            np.empty(n * room, dtype=self.float),
-        )
+    def _row_size(self) -> float:
+        X = self.objective.problem.X
+        return float((X.nnz if sp.issparse(X) else X.size) / X.shape[0])
 
-    def _price_tasks(self, n_workers: int) -> list[tuple[int, int, int]]:
-        forest = self.forest
-        tasks = []
-        size = _BLOCK_CLASSES * max(1, len(self.report) // (_BLOCK_CLASSES * 8 * n_workers))
-        # runs of neighbouring open trees are priced together: blocks stay full
-        edges = np.flatnonzero(np.diff(np.concatenate(([False], self.open, [False]))))
-        for a, b in edges.reshape(-1, 2):
-            begin, finish = forest.first[forest.tops[a]], forest.last[forest.tops[b - 1]]
-            for start in range(begin, finish, size):
-                top = forest.tops[np.searchsorted(forest.first[forest.tops], start, side="right") - 1]
-                tasks.append((int(top), int(start), int(min(finish, start + size))))
-        return tasks
-
-    def _regrow(self, parts: list[_Part], begin: Any, finish: Any) -> None:
+    def _regrow(self, changes: list[_Change]) -> None:
         """Drop rows and add fresh ones in place: two copies would be what a solve takes most memory for."""
-        old, positive, rows, dual, lasting = self.active
+        old, positive, rows, dual, permanent = active = self.active
         self.active = None
+        begin, finish = self.fresh_start, self.fresh_stop
         # classes of closed trees stay as they are
-        edges = [0, *(edge for part in parts for edge in (part.start, part.stop)), len(positive)]
-        closed = [_Part(a, b, *_NOTHING) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-        parts = sorted([*parts, *(part for part in closed if part.start < part.stop)])
+        edges = [0, *sorted(edge for change in changes for edge in change[:2]), len(positive)]
+        closed = [_Change(a, b, *_NO_CHANGE) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
+        for change in closed:
+            begin[change.start : change.stop] = finish[change.start : change.stop] = 0
+        changes = sorted([*changes, *closed], key=lambda change: change.start)
         kept = np.zeros_like(old)
-        for start, stop, bits, _ in parts:
+        for start, stop, bits, _ in changes:
             keep = np.unpackbits(bits, count=old[stop] - old[start] if len(bits) else 0)
             self.storage.drop_rows(start, stop, old, keep, rows, dual, kept)
         indptr = np.concatenate(([0], np.cumsum(np.diff(kept) + finish - begin)))
         rows.resize(indptr[-1], refcheck=False)
         dual.resize(indptr[-1], refcheck=False)
-        for start, stop, _, fresh in reversed(parts):
+        for start, stop, _, fresh in reversed(changes):
             self.storage.add_rows(start, stop, kept, indptr, fresh, begin, finish, rows, dual)
-        self.active = self.descent.Active(indptr, positive, rows, dual, lasting)
+        self.active = type(active)(indptr, positive, rows, dual, permanent)
 
     def bounds(self) -> tuple[Array, Array]:
         """Primal and dual of each tree at the last pricing."""
-        p, r = self.pricing, self.report
-        beta = self.biases - self.bias_prior
-        primal = r[:, p.LOSSES] + 0.5 * r[:, p.QUADRATIC] + 0.5 * (r[:, p.BIAS] - self.bias_prior) ** 2
-        dual = -0.5 * r[:, p.QUADRATIC] - 0.5 * beta**2 - self.bias_prior * beta - r[:, p.CONJUGATES]
-        self.goals[:] = _GOAL * self.tol * primal
+        p, r, prior = self.pricing, self.report, self.objective.bias_prior
+        beta = self.biases - prior
+        primal = r[:, p.LOSSES] + 0.5 * r[:, p.QUADRATIC] + 0.5 * (r[:, p.BIAS] - prior) ** 2
+        dual = -0.5 * r[:, p.QUADRATIC] - 0.5 * beta**2 - prior * beta - r[:, p.CONJUGATES]
+        self.goals[:] = _VISIT_TOL_SHARE * self.limits.tol * primal
         starts = self.forest.first[self.forest.tops]
         return np.add.reduceat(primal, starts), np.add.reduceat(dual, starts)
 
-    def solve(self, engine: ThreadEngine, max_iter: int, on_pass: OnPass | None) -> Solution:
-        history: list[Progress] = []
-        goal = 0.999 * self.tol  # the certificate adds up in another order and precision
-        status = Status.ITERATION_LIMIT
-        while self.passes < max_iter:
-            outcome = self.sweep(engine)
-            if outcome is Outcome.COMPLETED:
-                outcome = self.price(engine)
-            else:
-                self.lower_stale([])
-            if outcome is not Outcome.COMPLETED:
-                status = Status.INTERRUPTED if outcome is Outcome.INTERRUPTED else Status.TIME_LIMIT
-                break
-            primal, dual = self.bounds()
-            history.append(Progress(engine.seconds, self.passes, float(primal.sum()), float(dual.sum())))
-            if on_pass is not None:
-                on_pass(history[-1], self.dual)
-            if history[-1].gap <= goal:
-                status = Status.CONVERGED
-                break
-            if engine.late:  # passes may be too short for the engine to look at its clock
-                status = Status.TIME_LIMIT
-                break
-            self.open = primal - dual > goal * primal
-        problem, order = self.problem, self.forest.classes
-        intercept = np.full(problem.n_classes, self.bias_prior * self.bias_feature)
-        intercept[order] = self.polished * self.bias_feature
-        form = weights_form(problem, self.tie, self.forest, self.active)
+    def solution(self, rounds: Rounds) -> Solution:
+        """What was reached."""
+        objective, order = self.objective, self.forest.classes
+        problem, tie = objective.problem, objective.tie
+        intercept = np.full(problem.n_classes, objective.bias_prior * objective.bias_feature)
+        intercept[order] = self.polished * objective.bias_feature
+        form = vectors_form(problem, tie, self.forest, self.active)
         if form is Form.DUALS:
             found = self.dual(release=True)
-            return Solution(
-                dual_weights(problem, self.tie, found, intercept), found, status, self.passes, history
-            )
-        weights = make_weights(problem, self.tie, self.forest, self.active, form, intercept)
-        return Solution(weights, self.dual(), status, self.passes, history)
+            vectors = dual_vectors(problem, tie, found, intercept)
+            return Solution(vectors, found, rounds.status, self.passes, rounds.history)
+        made = make_vectors(problem, tie, self.forest, self.active, form, intercept)
+        return Solution(made, self.dual(), rounds.status, self.passes, rounds.history)
 
     def dual(self, release: bool = False) -> sp.csr_array:
         """The duals, classes x rows; `release` lets go of the solver's own as they are copied."""
         (indptr, _, rows, dual, _), order = self.active, self.forest.classes
         if release:
             self.active = None
+        problem = self.objective.problem
         found = np.empty(len(order), dtype=np.int64)
         self.storage.count_live(indptr, dual, found)
-        counts = np.zeros(self.problem.n_classes, dtype=np.int64)
+        counts = np.zeros(problem.n_classes, dtype=np.int64)
         counts[order] = found
         ends = np.concatenate(([0], np.cumsum(counts)))
         indices = np.empty(ends[-1], dtype=np.int32)
@@ -362,9 +329,20 @@ class _Run:
         self.storage.take_live(indptr, dual, dual, ends[order], data)
         if ends[-1] < 2**31:
             ends = ends.astype(np.int32)  # of two types SciPy takes the larger for both, and copies
-        matrix = sp.csr_array((data, indices, ends), shape=(self.problem.n_classes, self.problem.n_rows))
+        matrix = sp.csr_array((data, indices, ends), shape=(problem.n_classes, problem.n_rows))
         matrix.sort_indices()
         return matrix
+
+
+def _signed_sums(active: Any) -> Array:
+    """sum_i d_il y_il of each class."""
+    sums = np.zeros(len(active.positive))
+    for k in range(len(sums)):
+        start, stop = active.indptr[k], active.indptr[k + 1]
+        signed = active.dual[start:stop].astype(np.float64)
+        signed[active.positive[k] :] *= -1.0
+        sums[k] = signed.sum()
+    return sums
 
 
 def _by_frequency(X: Any) -> npt.NDArray[np.int32]:

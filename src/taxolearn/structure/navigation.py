@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taxolearn.structure.arrays import IntArray, gather_rows
-from taxolearn.structure.assembly import assemble
+from taxolearn.structure.assembly import ARTIFICIAL_ROOT, assemble
 from taxolearn.structure.relations import climb, reach
 
 if TYPE_CHECKING:
@@ -127,6 +127,17 @@ def path(taxonomy: Taxonomy, name: Hashable) -> Names:
         node = via[node]
         found.append(taxonomy.nodes[node])
     return tuple(reversed(found))
+
+
+def shown_path(taxonomy: Taxonomy, name: Hashable) -> Names:
+    """The path as it is shown to people: without an artificial root.
+
+    >>> from taxolearn.structure import Taxonomy
+    >>> Taxonomy.from_paths(["Animal/Cat", "Plant/Oak"]).shown_path("Oak")
+    ('Plant', 'Oak')
+    """
+    found = path(taxonomy, name)
+    return found[1:] if len(found) > 1 and found[0] == ARTIFICIAL_ROOT else found
 
 
 def sub(taxonomy: Taxonomy, name: Hashable) -> Taxonomy:

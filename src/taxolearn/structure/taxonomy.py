@@ -75,6 +75,7 @@ class Taxonomy(NamedNodes):
     descendants = navigation.descendants
     leaves_under = navigation.leaves_under
     path = navigation.path
+    shown_path = navigation.shown_path
     sub = navigation.sub
     transitive_reduction = simplify.transitive_reduction
     merge_duplicates = simplify.merge_duplicates

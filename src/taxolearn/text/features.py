@@ -128,7 +128,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return _side_by_side([rows for _, rows in learned])
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_array:
-        """Return one row a text; what was not seen by `fit` counts for nothing.
+        """Return one row per text; what was not seen by `fit` counts for nothing.
 
         >>> TextFeatures().fit(["left femur"]).transform(["femur", "", "tibia"]).toarray().tolist()
         [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]

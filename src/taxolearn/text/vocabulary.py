@@ -55,7 +55,7 @@ class Vocabulary:
         return [" ".join(filter(None, row)) for row in parts]
 
     def counts(self, chunks: Chunks, dtype: Any = np.float64) -> sparse.csr_array:
-        """Count the features in texts: one row a text.
+        """Count the features in texts: one row per text.
 
         >>> from taxolearn.text.reading import read_chunks
         >>> vocabulary = Vocabulary("word", ("left",), NgramTable(np.array([[1]])))

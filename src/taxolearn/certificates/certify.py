@@ -1,0 +1,162 @@
+"""One certificate for every loss and every tie."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from taxolearn.certificates import margin, softmax, structured
+from taxolearn.certificates.base import Certificate
+from taxolearn.certificates.factor import FactorSide
+from taxolearn.certificates.graph import GraphSide
+from taxolearn.certificates.path_sum import PathSumSide
+from taxolearn.certificates.rounding import Ball, square
+from taxolearn.certificates.scores import Rows, Scores
+from taxolearn.certificates.shared import SharedSide
+from taxolearn.certificates.sums import Adjoint
+from taxolearn.engines import Engine, Run, running
+from taxolearn.errors import DataError
+from taxolearn.objective import Objective, Parts
+from taxolearn.solvers.base import Solution
+from taxolearn.ties import TieFacts
+
+_LOSS_SIDES: dict[str, ModuleType] = {"margin": margin, "softmax": softmax, "structured": structured}
+_MANY = 2**22  # products from which on BLAS would start threads of its own
+
+Side = PathSumSide | FactorSide | GraphSide
+
+
+def _tie_side(facts: TieFacts) -> type[Side]:
+    if facts.learned:
+        return SharedSide
+    if facts.paths:
+        return PathSumSide
+    return GraphSide if facts.precision else FactorSide
+
+
+def certify(objective: Objective | Parts, solution: Solution, engine: Engine | None = None) -> Certificate:
+    """Both objectives of the solution's vectors and dual, evaluated from the definition, and bounds on their rounding.
+
+    With v_l = sum_i m_il x_i and beta_l = s sum_i m_il, M being what the dual makes of the rows (d_il y_il for a loss
+    of the margin, c_i (1[l = y_i] - p_il) for softmax, what row i pushes up and down for a structured hinge),
+
+        primal = penalty of the tie(W) + 1/2 sum_l (b_l - b_0)^2 + sum of the losses
+        dual   = -1/2 square of the tie(V) - 1/2 sum_l beta_l^2 - b_0 sum_l beta_l - conjugates of the losses
+
+    where the square is twice the conjugate of the penalty. Where the loss ties its biases they are one more feature of
+    vectors and sums, and have no terms of their own. A class without a weighted row of its own has no losses of the
+    margin. A dual above its bound by rounding alone is lowered to it; any other dual outside its bounds gives minus
+    infinity, and vectors that the tie does not allow give infinity. Losses of the margin over classes that have nothing
+    in common fall apart by class, and the certificate has one part per class; all others have one.
+
+    >>> from taxolearn.losses import SquaredHinge
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.solvers import Status
+    >>> from taxolearn.ties import flat
+    >>> from taxolearn.vectors import ClassVectors
+    >>> objective = Objective(make_problem([[0.0], [1.0], [2.0]], ["a", "b", "c"]), SquaredHinge(), flat(3))
+    >>> nothing = Solution(ClassVectors(np.zeros((3, 1)), np.zeros(3)), sp.csr_array((3, 3)), Status.CONVERGED, 0)
+    >>> certify(objective, nothing)
+    Certificate(primal=9, dual=0, gap=1.0e+00, converged)
+    """
+    if isinstance(objective, Parts):
+        return _of_parts(objective, solution, engine)
+    dual = sp.csr_array(solution.dual)
+    shape = (objective.problem.n_classes, objective.problem.n_rows)
+    if dual.shape != shape:
+        raise DataError(f"the dual has shape {dual.shape}, but classes x rows are {shape}")
+    if not dual.has_canonical_format:
+        dual = dual.copy()
+        dual.sum_duplicates()
+    with np.errstate(all="ignore"), running(engine, to_the_end=True) as run, _one_thread_of_blas(objective):
+        primal, lower = _both(objective, solution, dual, run)
+    primal_error, dual_error = (float(np.sum(part.safe)) for part in (_added_up(primal), _added_up(lower)))
+    return Certificate(
+        np.atleast_1d(np.asarray(primal.value, dtype=np.float64)),
+        np.atleast_1d(np.asarray(lower.value, dtype=np.float64)),
+        solution.status,
+        primal_error,
+        dual_error,
+    )
+
+
+def _of_parts(whole: Parts, solution: Solution, engine: Engine | None) -> Certificate:
+    """A part of the certificate for each part of a sum."""
+    found = [
+        certify(part, replace(one, dual=dual), engine)
+        for part, one, dual in zip(
+            whole.parts, solution.details["parts"], whole.split(solution.dual), strict=True
+        )
+    ]
+    return Certificate(
+        np.concatenate([one.class_primal for one in found]),
+        np.concatenate([one.class_dual for one in found]),
+        solution.status,
+        sum(one.primal_error for one in found) * (1 + 1e-12),
+        sum(one.dual_error for one in found) * (1 + 1e-12),
+    )
+
+
+def _both(objective: Objective, solution: Solution, dual: sp.csr_array, run: Run) -> tuple[Ball, Ball]:
+    """The primal and the dual objective."""
+    rows = Rows(objective.problem.X)
+    loss, tie = _LOSS_SIDES[objective.loss.facts.kind], _tie_side(objective.tie.facts)(objective, solution)
+    has_losses = np.ones(objective.problem.n_classes, dtype=bool)
+    if loss is margin:
+        has_losses = objective.problem.counted
+    intercept = np.asarray(solution.vectors.intercept, dtype=np.float64)
+    scores = Scores(rows, tie.columns, intercept, tie.offset, tie.slack)
+    losses = loss.losses(objective, scores, has_losses, run)
+    terms = [_bias_penalty(objective, intercept, has_losses), losses]
+    primal = (
+        tie.penalty()
+    )  # after the losses: node vectors that are made anew at every call are asked for once
+    for term in terms:
+        primal = primal + (term if tie.independent else term.sum())
+    adjoint: Adjoint = loss.adjoint(objective, dual, has_losses)
+    conjugates = adjoint.conjugates
+    lower = Ball(0.0) - (conjugates if tie.independent else conjugates.sum())
+    if np.any(np.isinf(lower.value)) and not tie.independent:
+        return primal, lower
+    lower = lower - tie.square(adjoint, rows, run) * 0.5
+    if not objective.loss.facts.tied_bias:
+        beta = adjoint.sums * objective.bias_feature
+        of_bias = square(beta) * 0.5
+        if loss is margin and objective.bias_prior:  # the betas of softmax sum to zero
+            of_bias = of_bias + beta * objective.bias_prior
+        lower = lower - (of_bias if tie.independent else of_bias.sum())
+    return primal, lower
+
+
+def _bias_penalty(objective: Objective, intercept: Any, has_losses: Any) -> Ball:
+    """1/2 (b_l - b_0)^2 of every class that has losses; infinite where there is an intercept that must be zero."""
+    nothing = np.zeros(len(intercept))
+    if not objective.bias_feature:
+        return Ball(np.where(has_losses & (intercept != 0), np.inf, nothing), nothing)
+    if objective.loss.facts.tied_bias:
+        return Ball(nothing, nothing)
+    bias = Ball(intercept) / objective.bias_feature
+    if objective.bias_prior:
+        bias = bias - Ball(objective.bias_prior)
+    found = square(bias) * 0.5
+    return Ball(np.where(has_losses, found.value, nothing), np.where(has_losses, found.error, nothing))
+
+
+def _added_up(parts: Ball) -> Ball:
+    """The sum of the parts as the certificate makes it."""
+    return parts.sum() if np.ndim(parts.value) else parts
+
+
+def _one_thread_of_blas(objective: Objective) -> Any:
+    """Products here are thin: threads of BLAS would spend more time on waiting than on them."""
+    problem = objective.problem
+    if problem.n_rows * problem.n_features * problem.n_classes < _MANY:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1, user_api="blas")

@@ -1,0 +1,209 @@
+"""The losses of the margin: each score by itself, and one part per class."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.certificates.columns import Columns
+from taxolearn.certificates.rounding import (
+    LEAST_COST,
+    PAIRWISE,
+    TINY,
+    UNIT,
+    Array,
+    Ball,
+    gamma,
+    segment_sums,
+    weighted_sums,
+)
+from taxolearn.certificates.scores import Scores, exact_products
+from taxolearn.certificates.sums import Adjoint
+from taxolearn.engines import Run
+from taxolearn.objective import Objective
+
+_BLOCK_BYTES = 144 * 2**20  # of vectors at a time: one read of X serves them all
+_WIDEST = 64  # classes at a time
+_ROWS = 2**14  # scored at a time: their losses are added up while in cache
+_DUALS = 2**20  # looked at together
+_LIGHT = 2**20  # products that take a millisecond
+_SLACK = 2.0**-48  # share by which a dual may exceed its bound; it is then lowered to it
+_OF_VALUE = 64  # roundings in one value of a loss
+_ROUNDED_UP = 1.0 + 1e-9  # for bounds that are computed in floating point themselves
+_UNKNOWN = 2.0**-40  # error of a conjugate, relative to it and its dual, of a loss that does not say
+
+
+def losses(objective: Objective, scores: Scores, classes: npt.NDArray[np.bool_], run: Run) -> Ball:
+    """The sum over all rows of c_il loss(y_il s_il), one per class; `classes` are those that count.
+
+    A class's own rows and all others are added up by themselves: nothing cancels.
+    """
+    problem, loss = objective.problem, objective.loss
+    numbers = np.flatnonzero(classes)
+    width = max(1, min(_WIDEST, _BLOCK_BYTES // (8 * max(problem.n_rows, problem.n_features))))
+    spans = [(first, min(first + _ROWS, problem.n_rows)) for first in range(0, problem.n_rows, _ROWS)]
+    found = Ball(np.zeros(problem.n_classes), np.zeros(problem.n_classes))
+    for start in range(0, len(numbers), width):
+        block = numbers[start : start + width]
+        columns = scores.columns.of(block, magnitudes=scores.tight)
+        place = np.full(problem.n_classes, -1)
+        place[block] = np.arange(len(block))
+        shared = _Block(problem, loss, scores, block, place, columns)
+        parts = run.map(_losses_of, shared, spans, light=scores.products < _LIGHT)
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        found.value[block], found.error[block] = total.value, total.error
+    return found * objective.C
+
+
+class _Block(NamedTuple):
+    """What all tasks of a block of classes read."""
+
+    problem: Any
+    loss: Any
+    scores: Scores
+    block: npt.NDArray[Any]
+    place: npt.NDArray[Any]  # of each class in the block, -1 outside
+    columns: Columns
+
+
+def _losses_of(shared: _Block, span: tuple[int, int], clock: Any) -> Ball:
+    """The weighted losses of some rows, one sum per class of the block; C is left out."""
+    with np.errstate(all="ignore"):
+        problem, loss, scores, block, place, columns = shared
+        first, last = span
+        X = scores.rows.part(first, last)
+        intercept = scores.intercept[block]
+        found = exact_products(X, columns.vectors)
+        found += intercept
+        weight = problem.row_weight[first:last]
+        own, ends = _own_entries(problem.targets, first, last, place, len(block))
+        at_own = found[own]
+        np.negative(found, out=found)
+        values, own_values = loss.value(found), loss.value(at_own)
+        values[own] = 0.0
+
+        margin = abs(float(getattr(loss, "margin", 1.0)))
+        norms, g = scores.rows.norms[first:last, None], scores.gammas[first:last, None]
+        steepest = float(loss.kernel_upper(loss, 1.0))
+        lost = scores.lost(columns.sizes) + scores.offset[block]
+        fixed = np.abs(intercept) + margin
+        steepness = getattr(loss, "steepness", None)
+        if not scores.tight and steepness is not None:
+            # loss(m - e) - loss(m) <= |loss'(m)| e + curvature e^2 / 2, and e is a product of two thin matrices
+            of_row = np.hstack([g, norms, np.ones_like(g), g * norms])
+            of_class = np.vstack([fixed, scores.slack[block], lost, columns.sizes])
+            slopes, curvature = steepness(values)
+            squares = (
+                len(of_class) * (weight @ of_row**2) @ of_class**2
+            )  # (a + b + c + d)^2 <= 4 (a^2 + b^2 + c^2 + d^2)
+            others = _ROUNDED_UP * (
+                np.sum(of_class * ((weight[:, None] * of_row).T @ slopes), axis=0) + 0.5 * curvature * squares
+            )
+            at = np.sum(of_row[own[0]] * of_class.T[own[1]], axis=1)
+            of_own = _ROUNDED_UP * segment_sums(
+                weight[own[0]] * (steepness(own_values)[0] * at + 0.5 * curvature * at * at), ends
+            )
+        elif scores.tight or not np.isfinite(steepest):
+            # g (||x|| sizes + fixed) + ||x|| slack + lost, in one product
+            left, right = [g, norms, np.ones_like(g)], [fixed, scores.slack[block], lost]
+            if columns.magnitudes is None:
+                left, right = [*left, g * norms], [*right, columns.sizes]
+            errors = np.hstack(left) @ np.vstack(right)
+            if columns.magnitudes is not None:
+                errors += g * (abs(X) @ columns.magnitudes)
+            # losses are convex and do not rise: to the left they change most
+            own_errors = loss.value(at_own - errors[own]) - own_values
+            errors = loss.value(found - errors) - values
+            errors[own] = 0.0
+            others = weighted_sums(weight, errors)
+            of_own = segment_sums(weight[own[0]] * own_errors, ends)
+        else:
+            one = weight * g[:, 0], weight * norms[:, 0], weight
+            two = one[0] * norms[:, 0]
+            by_class = [segment_sums(part[own[0]], ends) for part in (two, *one)]
+            others, of_own = (
+                steepest * (a * columns.sizes + b * fixed + c * scores.slack[block] + d * lost)
+                for a, b, c, d in ([part.sum() for part in (two, *one)], by_class)
+            )
+        rounding = gamma(2 * PAIRWISE + _OF_VALUE)
+        sums = weighted_sums(weight, values)
+        own_sums = segment_sums(weight[own[0]] * own_values, ends)
+        lost = TINY * (np.count_nonzero(weight) + weight.sum())
+        of_others: Ball = Ball(sums, others + rounding * sums + lost) * problem.negative_weight[block]
+        of_rows: Ball = Ball(own_sums, of_own + rounding * own_sums + lost) * problem.positive_weight[block]
+        return of_others + of_rows
+
+
+def _own_entries(
+    targets: sp.csr_array, first: int, last: int, place: npt.NDArray[Any], width: int
+) -> tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], npt.NDArray[Any]]:
+    """Where in a block rows x classes the rows' own classes stand, class after class, and where each class ends."""
+    indptr = targets.indptr[first : last + 1]
+    column = place[targets.indices[indptr[0] : indptr[-1]]]
+    row = np.repeat(np.arange(last - first), np.diff(indptr))
+    order = np.argsort(column, kind="stable")
+    order = order[np.count_nonzero(column < 0) :]
+    row, column = row[order], column[order]
+    return (row, column), np.searchsorted(column, np.arange(width + 1))
+
+
+def adjoint(objective: Objective, dual: sp.csr_array, classes: npt.NDArray[np.bool_]) -> Adjoint:
+    """d_il y_il, and sum_i (c_il loss)*(-d_il) per class: infinite outside the bounds and without losses."""
+    problem, loss = objective.problem, objective.loss
+    keys = _keys(problem.targets)
+    signed = np.empty(dual.nnz)
+    conjugates, errors = np.zeros(problem.n_classes), np.zeros(problem.n_classes)
+    size = np.zeros(problem.n_classes)
+    for start in range(0, dual.nnz, _DUALS):
+        last = min(start + _DUALS, dual.nnz)
+        k = np.searchsorted(dual.indptr, np.arange(start, last), side="right") - 1
+        i, d = dual.indices[start:last], dual.data[start:last].astype(np.float64)
+        has = _has_class(keys, problem.n_classes, i, k)
+        weight = np.where(has, problem.positive_weight[k], problem.negative_weight[k])
+        cost = objective.C * problem.row_weight[i] * weight
+        upper = loss.kernel_upper(loss, 1.0) * cost
+        d = np.where((d > upper) & (d <= upper * (1 + _SLACK)), upper, d)
+        terms = loss.conjugate(d, cost)
+        terms[(d != 0) & ~classes[k]] = np.inf
+        error = _conjugate_error(loss, d, cost, terms)
+        error[(d != 0) & ~((cost >= LEAST_COST) & np.isfinite(cost))] = np.inf
+        ends = np.clip(dual.indptr, start, last) - start
+        conjugates += segment_sums(terms, ends)
+        errors += segment_sums(error, ends)
+        size += segment_sums(np.abs(terms), ends)
+        signed[start:last] = np.where(has, d, -d)
+    rounds = 1 + dual.nnz // _DUALS
+    matrix = sp.csr_array((signed, dual.indices, dual.indptr), shape=dual.shape)
+    return Adjoint((matrix,), Ball(conjugates, errors + gamma(PAIRWISE + rounds) * size), relative=8 * UNIT)
+
+
+def _conjugate_error(loss: Any, dual: Array, cost: Array, terms: Array) -> Array:
+    error = getattr(loss, "conjugate_error", None)
+    if error is None:
+        return np.asarray(_UNKNOWN * (np.abs(terms) + dual))
+    return np.asarray(error(dual, cost))
+
+
+def _keys(targets: sp.csr_array) -> npt.NDArray[np.int64]:
+    """A number for each row and class of it, sorted."""
+    n, n_classes = targets.shape
+    keys: npt.NDArray[np.int64] = np.repeat(np.arange(n, dtype=np.int64) * n_classes, np.diff(targets.indptr))
+    keys += targets.indices
+    keys.sort()
+    return keys
+
+
+def _has_class(keys: npt.NDArray[np.int64], n_classes: int, rows: Any, classes: Any) -> npt.NDArray[np.bool_]:
+    """Whether row rows[j] has class classes[j], for every j."""
+    if not len(keys):
+        return np.zeros(len(rows), dtype=bool)
+    wanted = rows.astype(np.int64) * n_classes + classes
+    place = np.searchsorted(keys, wanted)
+    place[place == len(keys)] = 0
+    found: npt.NDArray[np.bool_] = keys[place] == wanted
+    return found

@@ -1,0 +1,205 @@
+"""What a dual makes of the rows: sums of rows per class or node, their squares, and bounds on their rounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.certificates.columns import in_double
+from taxolearn.certificates.rounding import (
+    PAIRWISE,
+    TINY,
+    Array,
+    Ball,
+    gamma,
+    segment_sums,
+    square,
+    square_norm,
+)
+from taxolearn.certificates.scores import Rows
+from taxolearn.engines import Run
+
+_NODE_BYTES = 32 * 2**20  # of sums of rows at a time
+_MANY = 2**24  # products that are worth a compiled kernel
+_LIGHT = 2**20  # products that take a millisecond
+_SMALL = 2**20  # entries of sparse rows that may be made dense
+_DENSE = 0.05  # share of duals from which on a dense product is faster
+_SUMMED = 64  # rows added up one after the other, at least
+
+Nodes: TypeAlias = Any  # csr_array, nodes x classes, None where each class is a node
+
+
+@dataclass(frozen=True, eq=False)
+class Adjoint:
+    """The matrix M, classes x rows, of which V = M X; it is the sum of `parts`, each entry right to `relative`.
+
+    `conjugates` are the dual terms of the losses, one per class or one for all.
+
+    >>> adjoint = Adjoint((sp.csr_array(np.array([[1.0, -2.0]])),), Ball(0.0))
+    >>> adjoint.sums.value.tolist()
+    [-1.0]
+    """
+
+    parts: tuple[sp.csr_array, ...]
+    conjugates: Ball
+    relative: float = 0.0
+
+    @cached_property
+    def sums(self) -> Ball:
+        """The sum of each row of M."""
+        values = [segment_sums(part.data, part.indptr) for part in self.parts]
+        sizes = sum(segment_sums(np.abs(part.data), part.indptr) for part in self.parts)
+        return Ball(sum(values), (gamma(PAIRWISE + len(values)) + self.relative) * sizes)
+
+    def sizes(self, norms: Array) -> Array:
+        """sum_i |m_li| ||x_i|| for each class l, the parts of m taken by themselves."""
+        found = [segment_sums(np.abs(part.data) * norms[part.indices], part.indptr) for part in self.parts]
+        return np.asarray(sum(found))
+
+    def under(self, nodes: Nodes, numbers: npt.NDArray[Any] | None = None) -> sp.csr_array:
+        """N M, or only some rows of it."""
+        if nodes is None:
+            parts = [part if numbers is None else part[numbers] for part in self.parts]
+        else:
+            few = nodes if numbers is None else nodes[numbers]
+            parts = [few @ part for part in self.parts]
+        found = parts[0]
+        for part in parts[1:]:
+            found = found + part
+        return found
+
+    @property
+    def n_classes(self) -> int:
+        """Rows of M."""
+        return int(self.parts[0].shape[0])
+
+    @property
+    def nnz(self) -> int:
+        """Entries of all parts."""
+        return sum(int(part.nnz) for part in self.parts)
+
+
+def squares_of_sums(nodes: Nodes, adjoint: Adjoint, rows: Rows, run: Run) -> Ball:
+    """||z_n||^2 of every row n of N M X, N being nodes x classes, or None where each class is a node.
+
+    >>> from taxolearn.engines import running
+    >>> adjoint = Adjoint((sp.csr_array(np.array([[1.0, 2.0]])),), Ball(0.0))
+    >>> with running() as run:
+    ...     squares_of_sums(sp.csr_array([[2.0]]), adjoint, Rows(np.eye(2)), run).value.tolist()
+    [20.0]
+    """
+    many = sp.issparse(rows.X) and adjoint.nnz * rows.nnz >= _MANY * max(1, rows.n_rows)
+    X = rows.X if many else _for_sums(rows.X)
+    width = max(1, _NODE_BYTES // (16 * max(rows.n_features, 1)))
+    n_nodes = adjoint.n_classes if nodes is None else nodes.shape[0]
+    blocks: list[Any] = [None]
+    if n_nodes > width:
+        blocks = [np.arange(a, min(a + width, n_nodes)) for a in range(0, n_nodes, width)]
+    light = adjoint.nnz * max(1, rows.nnz // max(1, rows.n_rows)) < _LIGHT
+    found = run.map(_squares_of, _Sums(nodes, adjoint, X, many), blocks, light=light)
+    values, terms = (np.concatenate(part) for part in zip(*found, strict=True))
+    error = sum_errors(nodes, adjoint, rows, terms)
+    return square_norm(values, error, gamma(rows.n_features if many else PAIRWISE))
+
+
+def sum_errors(nodes: Nodes, adjoint: Adjoint, rows: Rows, terms: Any) -> Array:
+    """Bounds on the norms by which sums of `terms` rows, found by `vector_sums`, are off.
+
+    >>> adjoint = Adjoint((sp.csr_array(np.array([[1.0, 2.0]])),), Ball(0.0))
+    >>> bool(sum_errors(sp.csr_array([[1.0]]), adjoint, Rows(np.eye(2)), 2.0).max() < 1e-14)
+    True
+    """
+    sizes, added = adjoint.sizes(rows.norms), 1
+    if nodes is not None:
+        sizes, added = abs(nodes) @ sizes, np.diff(nodes.indptr)
+    lost = np.where(sizes > 0, terms * rows.n_features * TINY, 0.0)
+    return np.asarray((gamma(terms + len(adjoint.parts) * added + 4.0) + adjoint.relative) * sizes + lost)
+
+
+def vector_sums(duals: sp.csr_array, X: Any) -> tuple[Any, Any]:
+    """duals X, dense or sparse, and after how many additions; dense rows are added up in blocks.
+
+    >>> vector_sums(sp.csr_array([[1.0, 2.0]]), np.eye(2))[0].tolist()
+    [[1.0, 2.0]]
+    """
+    n = duals.shape[1]
+    if sp.issparse(X) or duals.nnz < _DENSE * n * duals.shape[0]:
+        return duals @ X, np.diff(duals.indptr)
+    weights = duals.toarray()
+    step = max(_SUMMED, int(np.sqrt(n)))
+    total = np.zeros((duals.shape[0], X.shape[1]))
+    for first in range(0, n, step):
+        total += weights[:, first : first + step] @ X[first : first + step]
+    return total, min(n, step + n // step + 1)
+
+
+def node_sums(nodes: Nodes, adjoint: Adjoint) -> Ball:
+    """The sum of each row of N M.
+
+    >>> adjoint = Adjoint((sp.csr_array(np.array([[1.0, -2.0]])),), Ball(0.0))
+    >>> node_sums(sp.csr_array([[3.0]]), adjoint).value.tolist()
+    [-3.0]
+    """
+    if nodes is None:
+        return adjoint.sums
+    sizes = abs(nodes) @ np.abs(adjoint.sums.value)
+    terms = gamma(np.diff(nodes.indptr) + 2.0)
+    return Ball(nodes @ adjoint.sums.value, abs(nodes) @ adjoint.sums.error + terms * sizes)
+
+
+def squares_with_bias(nodes: Nodes, adjoint: Adjoint, rows: Rows, run: Run, bias_feature: float) -> Ball:
+    """`squares_of_sums` of rows with one more feature of this value.
+
+    >>> from taxolearn.engines import running
+    >>> adjoint = Adjoint((sp.csr_array(np.array([[1.0, 2.0]])),), Ball(0.0))
+    >>> with running() as run:
+    ...     squares_with_bias(None, adjoint, Rows(np.eye(2)), run, 2.0).value.tolist()
+    [41.0]
+    """
+    squares = squares_of_sums(nodes, adjoint, rows, run)
+    return squares + square(node_sums(nodes, adjoint) * bias_feature) if bias_feature else squares
+
+
+class _Sums(NamedTuple):
+    """What all tasks read."""
+
+    nodes: Nodes
+    adjoint: Adjoint
+    X: Any
+    many: bool
+
+
+def _squares_of(shared: _Sums, numbers: npt.NDArray[Any] | None, clock: Any) -> tuple[Array, Array]:
+    """||z_n||^2 of some nodes, and after how many additions."""
+    with np.errstate(all="ignore"):
+        # the duals of all classes under a node first: rows that they share are multiplied once
+        duals = shared.adjoint.under(shared.nodes, numbers)
+        if shared.many:
+            return _by_kernel(duals, shared.X), np.diff(duals.indptr).astype(np.float64)
+        vectors, terms = vector_sums(duals, shared.X)
+        products = vectors.multiply(vectors).toarray() if sp.issparse(vectors) else vectors * vectors
+        return np.add.reduce(products, axis=1), np.broadcast_to(
+            np.asarray(terms, dtype=np.float64), duals.shape[0]
+        )
+
+
+def _by_kernel(duals: sp.csr_array, X: Any) -> Array:
+    """||sum_i d_ni x_i||^2 for every row n of the duals: sparse rows are added up in one dense vector at a time."""
+    from taxolearn.kernels.exact_scores import squares_of_sums
+
+    squares = np.empty(duals.shape[0])
+    factors, rows = (duals.indptr, duals.indices, duals.data), (X.indptr, X.indices, X.data)
+    squares_of_sums(*factors, *rows, np.empty(X.shape[1]), squares)
+    return squares
+
+
+def _for_sums(X: Any) -> Any:
+    """Rows in double precision, dense if there are few: dense sums have smaller errors."""
+    if not sp.issparse(X):
+        return X
+    return X.toarray().astype(np.float64, copy=False) if X.shape[0] * X.shape[1] <= _SMALL else in_double(X)

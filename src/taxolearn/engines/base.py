@@ -1,0 +1,120 @@
+"""What every engine offers, and the clock that a piece of work runs by."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from taxolearn.errors import DataError
+
+# function(shared, task, clock) -> result: a top-level function on plain arrays that writes nothing but its result
+TaskFunction = Callable[[Any, Any, "Clock"], Any]
+OnResult = Callable[[Any, Any], None]
+
+
+class Outcome(Enum):
+    """How a piece of work ended.
+
+    >>> Outcome.COMPLETED.value
+    'completed'
+    """
+
+    COMPLETED = "completed"
+    TIME_LIMIT = "time limit"
+    INTERRUPTED = "interrupted"
+
+
+class Clock:
+    """When a piece of work began, when it must end, and the flag that ends it.
+
+    `stop` is an int32 array of one element, which kernels look at: 0 means go on.
+
+    >>> clock = Clock(max_seconds=60.0)
+    >>> clock.late, clock.stop.tolist(), clock.seconds < 60.0
+    (False, [0], True)
+    """
+
+    def __init__(self, max_seconds: float | None = None) -> None:
+        self.started = time.monotonic()
+        self.deadline = None if max_seconds is None else self.started + max_seconds
+        self.stop: npt.NDArray[np.int32] = np.zeros(1, dtype=np.int32)
+
+    @property
+    def seconds(self) -> float:
+        """Since the work began.
+
+        >>> Clock().seconds >= 0
+        True
+        """
+        return time.monotonic() - self.started
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the work must end, None without a limit.
+
+        >>> Clock().left is None, Clock(max_seconds=0.0).left
+        (True, 0.0)
+        """
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over.
+
+        >>> Clock().late, Clock(max_seconds=0.0).late
+        (False, True)
+        """
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+
+class Engine(Protocol):
+    """Where tasks run: threads of this process, or workers elsewhere.
+
+    >>> from taxolearn.engines import ThreadEngine
+    >>> engine: Engine = ThreadEngine(2)
+    >>> engine.n_workers, engine.shares_memory
+    (2, True)
+    """
+
+    @property
+    def n_workers(self) -> int:
+        """How many tasks run at once."""
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether a task sees, and may write to, the arrays of the caller."""
+
+    def share(self, arrays: Any) -> Any:
+        """Arrays that many tasks read, put where all workers can read them; what `map` takes as `shared`."""
+
+    def map(
+        self, function: TaskFunction, shared: Any, tasks: Sequence[Any], clock: Clock, on_result: OnResult
+    ) -> Outcome:
+        """Call function(shared, task, clock) for every task; `on_result(task, result)` runs in the calling thread.
+
+        When the clock is late, or its stop flag is raised, running tasks return what they have, and tasks not yet
+        begun are dropped.
+        """
+
+    def close(self) -> None:
+        """Let the workers go."""
+
+
+def worker_count(n_jobs: int | None) -> int:
+    """scikit-learn's meaning of n_jobs: None is 1, -1 all cores, -2 all but one.
+
+    >>> worker_count(None), worker_count(3)
+    (1, 3)
+    """
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise DataError(f"n_jobs must be a non-zero integer or None, not {n_jobs!r}")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))

@@ -1,0 +1,176 @@
+"""What `explain` returns: the decision at each node of a path as numbers, and these as text."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from taxolearn.terminal import printable
+
+INTERCEPT = "(intercept)"
+
+Contributions = tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class NodeExplanation:
+    """One node of the path: how well it scores, how far ahead of its siblings, and what made it so.
+
+    Attributes
+    ----------
+    name : the node
+    score : float
+        The best score of a class under the node (or of the node itself), that of `best`; where a model decides node
+        by node, the score of the node's own vector.
+    best : the best class under the node
+    contributions : tuple of (feature, value)
+        Largest first; with "(intercept)" they add up to `score`. Zeros are left out.
+    margin : float or None
+        How far the node is ahead of `runner_up` by what is compared there: scores, each less its threshold if the
+        model has thresholds. None where nothing was compared.
+    runner_up, rival : a node and a class, or None
+        The sibling that comes next, and the best class under it.
+    deciding : tuple of (feature, value)
+        What makes up the margin, largest first; they add up to `margin`.
+    words, deciding_words : tuple of (word, value), or None
+        For a text: the same sums, split among its words in the order of the text.
+
+    >>> NodeExplanation("Cat", 1.5, "Cat", (("fur", 1.0), ("(intercept)", 0.5))).margin is None
+    True
+    """
+
+    name: Hashable
+    score: float
+    best: Hashable
+    contributions: Contributions
+    margin: float | None = None
+    runner_up: Hashable = None
+    rival: Hashable = None
+    deciding: Contributions = ()
+    words: Contributions | None = None
+    deciding_words: Contributions | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a row got its class; printed, it is readable.
+
+    Attributes
+    ----------
+    label, path, score
+        The class, the nodes from the top down to it, and its score.
+    runners_up : tuple of (class, score)
+        The classes that come next in the ranking, best first.
+    contributions, words
+        As in `NodeExplanation`, of `label`.
+    nodes : tuple of NodeExplanation
+        One for each node of the path; where a model decides node by node, one more if it stopped above other classes.
+    titles : dict
+        Node name -> human title, where the model knows titles.
+    shown : int
+        How many features or words `to_text` shows at each node.
+
+    >>> from taxolearn import OneVsRestSVM
+    >>> explanation = OneVsRestSVM().fit([[-1.0, 0.0], [1.0, 0.5]], ["a", "b"]).explain([2.0, 0.0])
+    >>> explanation.label, explanation.path, len(explanation.runners_up)
+    ('b', ('b',), 1)
+    """
+
+    label: Hashable
+    path: tuple[Hashable, ...]
+    score: float
+    runners_up: tuple[tuple[Hashable, float], ...]
+    contributions: Contributions
+    nodes: tuple[NodeExplanation, ...]
+    words: Contributions | None = None
+    titles: Mapping[Hashable, str] = field(default_factory=dict)
+    shown: int = 6
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers, for JSON.
+
+        >>> node = NodeExplanation("Cat", 1.5, "Cat", (("(intercept)", 1.5),))
+        >>> explanation = Explanation("Cat", ("Cat",), 1.5, (("Dog", 1.0),), node.contributions, (node,))
+        >>> explanation.to_dict()["runners_up"], explanation.to_dict()["nodes"][0]["contributions"]
+        ([{'name': 'Dog', 'score': 1.0}], [{'feature': '(intercept)', 'value': 1.5}])
+        """
+        found: dict[str, Any] = {
+            "label": self.label,
+            "path": list(self.path),
+            "score": self.score,
+            "runners_up": [{"name": name, "score": score} for name, score in self.runners_up],
+            "contributions": _pairs("feature", self.contributions),
+            "nodes": [],
+        }
+        for node in self.nodes:
+            entry: dict[str, Any] = {
+                "name": node.name,
+                "score": node.score,
+                "best": node.best,
+                "margin": node.margin,
+                "runner_up": node.runner_up,
+                "rival": node.rival,
+                "contributions": _pairs("feature", node.contributions),
+                "deciding": _pairs("feature", node.deciding),
+            }
+            if node.words is not None and node.deciding_words is not None:
+                entry["words"] = _pairs("word", node.words)
+                entry["deciding_words"] = _pairs("word", node.deciding_words)
+            found["nodes"].append(entry)
+        if self.words is not None:
+            found["words"] = _pairs("word", self.words)
+        if self.titles:
+            found["titles"] = {str(name): title for name, title in self.titles.items()}
+        return found
+
+    def to_text(self) -> str:
+        """Lines for people: the score as a sum, then at each node what put it ahead of its runner-up.
+
+        >>> fur, whiskers = (("fur", 1.0), ("(intercept)", 0.5)), (("whiskers", 0.25),)
+        >>> node = NodeExplanation("Cat", 1.5, "Cat", fur, 0.25, "Dog", "Dog", whiskers)
+        >>> print(Explanation("Cat", ("Cat",), 1.5, (("Dog", 1.25),), fur, (node,), titles={"Dog": "a dog"}))
+        Cat: score 1.500 = fur +1.000, (intercept) +0.500
+        └─ Cat: ahead of Dog (a dog) by 0.250: whiskers +0.250
+        runners-up: Dog (a dog) 1.250
+        """
+        reasons = self._sum(self.contributions, self.words)
+        lines = [f"{self._named(self.label)}: score {self.score:.3f} = {reasons}"]
+        for depth, node in enumerate(self.nodes):
+            lines.append(f"{'   ' * depth}└─ {self._named(node.name)}{self._decision(node)}")
+        if self.runners_up:
+            others = ", ".join(f"{self._named(name)} {score:.3f}" for name, score in self.runners_up)
+            lines.append(f"runners-up: {others}")
+        return "\n".join(lines)
+
+    def _decision(self, node: NodeExplanation) -> str:
+        if node.margin is None:
+            return ""
+        rival = self._named(node.runner_up)
+        if node.rival != node.runner_up:
+            rival += f", with {self._named(node.rival)},"
+        lead = "ahead of" if node.margin >= 0 else "behind"
+        return f": {lead} {rival} by {abs(node.margin):.3f}: {self._sum(node.deciding, node.deciding_words)}"
+
+    def _sum(self, features: Contributions, words: Contributions | None) -> str:
+        terms = list(features)
+        if words is not None:
+            terms = sorted((term for term in words if term[1]), key=lambda term: -abs(term[1]))
+        shown = [
+            f"{printable(name.removeprefix('word: '))} {value:+.3f}" for name, value in terms[: self.shown]
+        ]
+        rest = terms[self.shown :]
+        if rest:
+            shown.append(f"{len(rest)} more {sum(value for _, value in rest):+.3f}")
+        return ", ".join(shown)
+
+    def _named(self, name: Hashable) -> str:
+        title = self.titles.get(name)
+        return printable(str(name) if title is None or title == name else f"{name} ({title})")
+
+
+def _pairs(key: str, contributions: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
+    return [{key: name, "value": value} for name, value in contributions]

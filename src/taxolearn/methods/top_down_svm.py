@@ -1,0 +1,59 @@
+"""Top-down support vector machine: an independent multi-class SVM at each inner node."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from taxolearn.decoders import top_down_decoder
+from taxolearn.losses import structured_hinge
+from taxolearn.methods.parameters import estimator
+from taxolearn.methods.structured import StructuredMethod
+from taxolearn.objective import Objective, Parts
+from taxolearn.problem import Problem
+from taxolearn.ties import flat
+
+
+@estimator
+class TopDownSVM(StructuredMethod):
+    """Multi-class SVM at each inner node of a tree, and recursive prediction (Dumais, Chen 2000; HIERMULT of Zhou,
+    Xiao, Wu).
+
+    At each inner node p with children ch(p), over the rows i below p, a(i) being the child that row i is below, it
+    minimises
+
+        1/2 sum over c in ch(p) of (||w_c||^2 + b_c^2)
+            + C sum_i c_i max(0, max over c != a(i) of 1 - s_{a(i)}(x_i) + s_c(x_i)),   s_c(x) = w_c . x + b_c s,
+
+    nodes knowing nothing of each other. A row goes from the root to the child of the best score until it reaches a
+    class. A class at an inner node is one more child of it: to stop there. Leaves without rows cannot be predicted;
+    nodes with one child have nothing to decide. DAGs are refused: the way to a class must be one. The certificate has
+    a part per inner node.
+
+    >>> from taxolearn import Taxonomy
+    >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Lynx", "Animal/Dog"])
+    >>> X, y = [[-1.0, 0.0], [-1.0, 1.0], [1.0, 0.0]], ["Lion", "Lynx", "Dog"]
+    >>> model = TopDownSVM(tree).fit(X, y)
+    >>> model.predict_path([[-2.0, 1.0]]), model.certificate_.holds(1e-3)
+    ([('Animal', 'Cat', 'Lynx')], True)
+    """
+
+    _decoder = staticmethod(top_down_decoder)
+    _empty_classes: ClassVar[Literal["drop", "keep"]] = "drop"
+
+    def _objective(self, problem: Problem) -> Parts:
+        self._check_labels(problem)
+        decoder = top_down_decoder(problem)
+        parts, rows, units = [], [], []
+        for choice in decoder.choices():
+            group = np.full(problem.n_classes, -1)
+            group[choice.classes] = choice.option
+            n_options = choice.units.stop - choice.units.start
+            below, own = problem.regrouped(group, n_options)
+            tie = flat(n_options)
+            loss = structured_hinge(below, tie, "zero_one")
+            parts.append(Objective(below, loss, tie, self.C, self._bias_feature))
+            rows.append(own)
+            units.append(np.arange(choice.units.start, choice.units.stop))
+        return Parts(problem, tuple(parts), tuple(rows), tuple(units), decoder.n_units)

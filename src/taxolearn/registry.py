@@ -1,0 +1,185 @@
+"""The one list of methods: the top-level names, the command line, storage, the checks and the docs table read it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:  # for editors and type checkers; at run time a method is loaded when it is asked for
+    from taxolearn.methods.covariance_svm import CovarianceSVM as CovarianceSVM
+    from taxolearn.methods.graph_recursive_logistic import GraphRecursiveLogistic as GraphRecursiveLogistic
+    from taxolearn.methods.graph_recursive_svm import GraphRecursiveSVM as GraphRecursiveSVM
+    from taxolearn.methods.hierarchical_svm import HierarchicalSVM as HierarchicalSVM
+    from taxolearn.methods.multiclass_svm import MulticlassSVM as MulticlassSVM
+    from taxolearn.methods.normalized_svm import NormalizedHierarchicalSVM as NormalizedHierarchicalSVM
+    from taxolearn.methods.one_vs_rest_logistic import OneVsRestLogistic as OneVsRestLogistic
+    from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM as OneVsRestSVM
+    from taxolearn.methods.recursive_logistic import RecursiveLogistic as RecursiveLogistic
+    from taxolearn.methods.recursive_svm import RecursiveSVM as RecursiveSVM
+    from taxolearn.methods.shared_svm import SharedSVM as SharedSVM
+    from taxolearn.methods.top_down_svm import TopDownSVM as TopDownSVM
+
+_LIBLINEAR = (
+    "Fan, Chang, Hsieh, Wang, Lin: LIBLINEAR: A Library for Large Linear Classification. JMLR 9 (2008); "
+    "Hsieh et al.: A Dual Coordinate Descent Method for Large-scale Linear SVM. ICML 2008"
+)
+_LOGISTIC = (
+    "Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic Regression and Maximum Entropy Models. "
+    "Machine Learning 85 (2011)"
+)
+_MULTICLASS = (
+    "Crammer, Singer: On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines. "
+    "JMLR 2 (2001)"
+)
+_HSVM = "Cai, Hofmann: Hierarchical Document Categorization with Support Vector Machines. CIKM 2004"
+_NHSVM = "Choi, Sasaki, Srebro: Normalized Hierarchical SVM (2015)"
+_RECURSIVE = (
+    "Gopal, Yang: Recursive Regularization for Large-scale Classification with Hierarchical and Graphical "
+    "Dependencies. KDD 2013"
+)
+_TOP_DOWN = "Dumais, Chen: Hierarchical Classification of Web Content. SIGIR 2000"
+_TAXONOMY_MATRIX = "Mroueh, Poggio, Rosasco: Multi-category and Taxonomy Learning"
+
+
+class Method(NamedTuple):
+    """A method: its name on the command line, its class and the file it lives in, what it is, its losses (default
+    first; none: it has one and no parameter for it), its paper, and the certified gap that the command line asks for.
+
+    `several` says whether a row may have several labels.
+
+    >>> METHODS[0].name, METHODS[0].class_name
+    ('svm', 'OneVsRestSVM')
+    """
+
+    name: str
+    class_name: str
+    module: str
+    title: str
+    losses: tuple[str, ...]
+    paper: str
+    tol: float = 1e-3
+    several: bool = True
+
+    @property
+    def kind(self) -> Any:
+        """The class itself, loaded when asked for.
+
+        >>> METHODS[0].kind.__name__
+        'OneVsRestSVM'
+        """
+        return getattr(import_module(f"taxolearn.methods.{self.module}"), self.class_name)
+
+
+_HINGES = ("squared_hinge", "hinge")
+
+METHODS = (
+    Method(
+        "svm", "OneVsRestSVM", "one_vs_rest_svm", "one-vs-rest support vector machine", _HINGES, _LIBLINEAR
+    ),
+    Method(
+        "logistic",
+        "OneVsRestLogistic",
+        "one_vs_rest_logistic",
+        "one-vs-rest logistic regression",
+        ("logistic",),
+        _LOGISTIC,
+    ),
+    Method(
+        "multiclass",
+        "MulticlassSVM",
+        "multiclass_svm",
+        "multi-class support vector machine, all classes compared",
+        (),
+        _MULTICLASS,
+        several=False,
+    ),
+    Method(
+        "hierarchical",
+        "HierarchicalSVM",
+        "hierarchical_svm",
+        "hierarchical support vector machine, mistakes cost by the taxonomy",
+        (),
+        _HSVM,
+        several=False,
+    ),
+    Method(
+        "normalized",
+        "NormalizedHierarchicalSVM",
+        "normalized_svm",
+        "hierarchical support vector machine with normalised node scales",
+        (),
+        _NHSVM,
+        several=False,
+    ),
+    Method(
+        "shared",
+        "SharedSVM",
+        "shared_svm",
+        "hierarchical support vector machine that learns its node scales",
+        (),
+        _NHSVM,
+        several=False,
+    ),
+    Method(
+        "recursive",
+        "RecursiveSVM",
+        "recursive_svm",
+        "support vector machine tied to the parent in the taxonomy",
+        _HINGES,
+        _RECURSIVE,
+        5e-2,
+    ),
+    Method(
+        "recursive-logistic",
+        "RecursiveLogistic",
+        "recursive_logistic",
+        "logistic regression tied to the parent in the taxonomy",
+        ("logistic", "softmax"),
+        _RECURSIVE,
+        5e-2,
+    ),
+    Method(
+        "graph",
+        "GraphRecursiveSVM",
+        "graph_recursive_svm",
+        "support vector machine tied to the neighbours in a graph of classes",
+        _HINGES,
+        _RECURSIVE,
+        5e-2,
+    ),
+    Method(
+        "graph-logistic",
+        "GraphRecursiveLogistic",
+        "graph_recursive_logistic",
+        "logistic regression tied to the neighbours in a graph of classes",
+        ("logistic", "softmax"),
+        _RECURSIVE,
+        5e-2,
+    ),
+    Method(
+        "top-down",
+        "TopDownSVM",
+        "top_down_svm",
+        "a multi-class support vector machine at each inner node, from the root down",
+        (),
+        _TOP_DOWN,
+        several=False,
+    ),
+    Method(
+        "covariance",
+        "CovarianceSVM",
+        "covariance_svm",
+        "support vector machine under a given covariance of the classes",
+        ("squared_hinge",),
+        _TAXONOMY_MATRIX,
+    ),
+)
+
+
+def method_of(class_name: str) -> Method | None:
+    """The method of a class name, None if there is none.
+
+    >>> method_of("OneVsRestSVM").name
+    'svm'
+    """
+    return next((method for method in METHODS if method.class_name == class_name), None)

@@ -1,0 +1,6 @@
+"""Choice of method and parameters on held-out rows."""
+
+from taxolearn.selection.selection import LAMBDAS, paper_candidates, select, title
+from taxolearn.selection.trials import Selection, Trial
+
+__all__ = ["LAMBDAS", "Selection", "Trial", "paper_candidates", "select", "title"]

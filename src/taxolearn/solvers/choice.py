@@ -1,0 +1,222 @@
+"""Which solver: the one asked for, if it can, or the one that suits the facts of loss, tie and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from taxolearn.errors import DataError
+from taxolearn.objective import Objective
+from taxolearn.problem import Problem
+from taxolearn.solvers.base import Limits, Requires, Solution
+
+_MOST_DUALS = 2**28  # kept dense: 2 GB
+_SMALL = 2**27  # rows x features x classes of a pass that takes a fraction of a second
+_THIN = 0.01  # share of a row's features that are not zero, as in texts: few rows matter to a class
+_MOST_UNFOLDING = 8.0  # times as long that the walk over a DAG may be
+# features whose unevenness (see `taxolearn.problem.scale`) is above are beyond ascent on the duals: from 20 on a
+# structured hinge was left at gaps of 0.3 and more after 1,000 passes, and other losses from 200 on
+_UNEVEN = {"structured": 16.0, "margin": 100.0, "softmax": 100.0}
+_MOST_WORK = 2**29  # multiplications of a step by dense linear algebra; 30 such steps take about 3 seconds
+_MOST_CURVATURE = 2**24  # numbers in the second derivatives of all rows: 128 MB
+_HIGH_PRECISION = 1e-4  # tolerances below it are better reached by Newton's method than by dual ascent
+_SWEEPS_PRECISION = (
+    1e-2  # tolerances below it are better reached with kept vectors than by sweeps over a whole tree
+)
+
+
+class Solver(NamedTuple):
+    """A solver by its name: `solve(objective, limits, start, watch)`, and what it requires of an objective.
+
+    >>> SOLVERS["newton"].requires.smooth
+    True
+    """
+
+    name: str
+    solve: Callable[..., Solution]
+    requires: Requires
+
+
+# where each solver lives: a module, and its function
+_HOMES = {
+    "one_vs_rest": ("one_vs_rest", "solve_one_vs_rest"),
+    "tree": ("tree_sweeps", "solve_tree_sweeps"),
+    "descent": ("path_descent", "solve_path_descent"),
+    "newton": ("newton", "solve_newton"),
+    "levels": ("level_sweep", "solve_level_sweep"),
+    "graph": ("graph", "solve_graph"),
+    "softmax_rows": ("softmax_rows", "solve_softmax_rows"),
+    "dual": ("structured", "solve_structured"),
+    "pegasos": ("pegasos", "solve_pegasos"),
+    "shared": ("shared", "solve_shared"),
+    "interior": ("interior", "solve_interior"),
+}
+
+
+class _Solvers(Mapping[str, Solver]):
+    """Solvers by name; a module is loaded when its solver is asked for."""
+
+    def __getitem__(self, name: str) -> Solver:
+        module, function = _HOMES[name]
+        home = import_module(f"taxolearn.solvers.{module}")
+        return Solver(name, getattr(home, function), home.REQUIRES)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+
+SOLVERS: Mapping[str, Solver] = _Solvers()
+
+
+def choose_solver(
+    objective: Objective,
+    limits: Limits,
+    asked: str = "auto",
+    *,
+    among: Sequence[str],
+    checkpoint: bool = False,
+) -> Solver:
+    """The solver asked for, or with "auto" the one `among` these names that suits best.
+
+    "descent" stands for "softmax_rows" where the loss is softmax. With a `checkpoint` the solver must be able to go on
+    from duals. An objective that lacks what the solver asked for requires, or all of them, is an error.
+
+    >>> from taxolearn.losses import Hinge
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.ties import flat
+    >>> objective = Objective(make_problem([[0.0], [1.0]], ["a", "b"]), Hinge(), flat(2))
+    >>> choose_solver(objective, Limits(), among=("newton", "descent")).name
+    'descent'
+    >>> choose_solver(objective, Limits(), "graph", among=("graph", "descent"))
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: solver='graph' needs a graph of classes; use solver='auto'
+    """
+    if asked != "auto":
+        if asked not in among:
+            raise DataError(
+                f"solver={asked!r} is not one of {', '.join(map(repr, among))}; use solver='auto'"
+            )
+        solver, lacking = _named(asked, objective, checkpoint)
+        if lacking is not None:
+            raise DataError(f"{lacking}; use solver='auto'")
+        return solver
+    first_lacking = ""
+    for name in _by_preference(objective, limits, among, checkpoint):
+        solver, lacking = _named(name, objective, checkpoint)
+        if lacking is None:
+            return solver
+        first_lacking = first_lacking or lacking
+    raise DataError(f"no solver can do this: {first_lacking}")
+
+
+def _by_preference(
+    objective: Objective, limits: Limits, among: Sequence[str], checkpoint: bool
+) -> Iterator[str]:
+    """The names, what suits first; one-vs-rest where a method puts it first."""
+    if "interior" in among and not checkpoint and suits_interior(objective):
+        yield "interior"
+    among = [name for name in among if name != "interior"]  # elsewhere only for who asks for it
+    if among[0] == "one_vs_rest":
+        yield among[0]
+    suited = _suited(objective, limits, checkpoint) if len(among) > 1 else among[0]
+    if suited in among:
+        yield suited
+    yield from (name for name in among if name != suited)
+
+
+def _named(name: str, objective: Objective, checkpoint: bool) -> tuple[Solver, str | None]:
+    """The solver that a name stands for, and in words what it lacks."""
+    of_rows = name == "descent" and objective.loss.facts.kind == "softmax"
+    solver = SOLVERS["softmax_rows" if of_rows else name]
+    missing = solver.requires.missing(objective)
+    if missing is not None:
+        return solver, f"solver={name!r} needs {missing}"
+    if checkpoint and not solver.requires.starts:
+        return solver, f"checkpoint needs a solver that goes on from duals, not solver={name!r}"
+    return solver, None
+
+
+def _suited(objective: Objective, limits: Limits, checkpoint: bool) -> str:
+    """The name of what suits, whether or not it can be had."""
+    loss, tie = objective.loss.facts, objective.tie.facts
+    if tie.learned:
+        return "shared"
+    if loss.kind == "structured":
+        return "dual"
+    if tie.precision:
+        return "graph" if loss.kind == "margin" else "newton"
+    if not tie.paths:
+        return "newton"
+    if loss.sparse_dual and (checkpoint or _sweeps(objective, limits)):
+        return "tree"
+    newton = _is_small(objective.problem) if loss.sparse_dual else not _ascends(objective, limits)
+    return "newton" if newton and loss.smooth and not checkpoint else "descent"
+
+
+def _sweeps(objective: Objective, limits: Limits) -> bool:
+    """Whether classes are better off without kept vectors and duals, or have no room for them.
+
+    Subtrees of their own are, but for small dense problems: there most rows matter, and Newton's method copes with
+    features of very different sizes. Classes that all hang together are where rows are sparse, no high precision is
+    asked for and a DAG is not much longer as a tree.
+    """
+    problem, tie = objective.problem, objective.tie
+    X, sparse = problem.X, sp.issparse(problem.X)
+    if max(X.shape) * problem.n_classes > _MOST_DUALS:
+        return bool(sparse or tie.facts.tree)
+    if tie.facts.tree and _falls_apart(tie):
+        return not _is_small(problem)
+    if not sparse or limits.tol < _SWEEPS_PRECISION or X.nnz > _THIN * X.shape[0] * X.shape[1]:
+        return False
+    from taxolearn.solvers.tree_forest import make_forest
+
+    return make_forest(tie, np.ones(tie.n_classes, dtype=bool)).unfolding <= _MOST_UNFOLDING
+
+
+def _falls_apart(tie: Any) -> bool:
+    """Whether the tree of a path sum has several tops, or one without a vector."""
+    used = np.bincount(tie.paths.indices, minlength=tie.n_nodes) > 0
+    tops = np.flatnonzero(used & (tie.parents < 0))
+    return not tie.facts.shares or len(tops) != 1 or bool(tie.scale[tops[0]] == 0)
+
+
+def suits_interior(objective: Objective) -> bool:
+    """Whether dense rows have columns too different for other solvers, and are few enough for dense linear algebra.
+
+    >>> from taxolearn.losses import Hinge
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.ties import flat
+    >>> X = np.array([[0.0, 1.0], [1.0, 2.0]])
+    >>> [suits_interior(Objective(make_problem(X * [1.0, s], ["a", "b"]), Hinge(), flat(2))) for s in (1.0, 1e6)]
+    [False, True]
+    """
+    problem, kind = objective.problem, objective.loss.facts.kind
+    if sp.issparse(problem.X):
+        return False
+    n, classes, width = problem.n_rows, problem.n_classes, problem.n_features + 1
+    apart = kind == "margin" and not objective.tie.facts.shares
+    size, blocks = (width, classes) if apart else (width * classes, 1)
+    work = blocks * (0.5 * n * float(size) ** 2 + float(size) ** 3 / 3)
+    few = work <= _MOST_WORK and n * classes * (1 if apart else classes) <= _MOST_CURVATURE
+    return few and problem.scales.unevenness(objective.bias_feature or np.inf) > _UNEVEN[kind]
+
+
+def _is_small(problem: Problem) -> bool:
+    """Dense rows, and a pass over all of them and all classes takes a fraction of a second."""
+    return not sp.issparse(problem.X) and problem.X.size * problem.n_classes <= _SMALL
+
+
+def _ascends(objective: Objective, limits: Limits) -> bool:
+    """Whether ascent on the duals beats Newton's method: sparse rows, no high precision, and room for it."""
+    problem, margin = objective.problem, objective.loss.facts.kind == "margin"
+    longest = problem.n_rows if margin else max(problem.n_rows, problem.n_features)
+    few = longest * problem.n_classes <= _MOST_DUALS
+    return sp.issparse(problem.X) and few and limits.tol >= _HIGH_PRECISION

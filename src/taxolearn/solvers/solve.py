@@ -1,0 +1,108 @@
+"""Solve an objective by the solver that suits it, and a sum of objectives part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from taxolearn.engines import Run
+from taxolearn.objective import Objective, Parts
+from taxolearn.solvers.base import Limits, Progress, Solution, Start, Status, Watch
+from taxolearn.solvers.choice import choose_solver
+from taxolearn.vectors import ClassVectors
+
+
+def solve(
+    objective: Objective | Parts,
+    limits: Limits,
+    start: Start | None = None,
+    watch: Watch | None = None,
+    *,
+    asked: Any = "auto",
+    among: Sequence[str],
+    goes_on: bool = False,
+) -> Solution:
+    """The solution by the solver asked for: one of `among` by name, "auto", or options that are a solver themselves.
+
+    `goes_on` asks for a solver that can go on from duals.
+
+    >>> from taxolearn.losses import Hinge
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.ties import flat
+    >>> objective = Objective(make_problem([[-1.0], [1.0]], ["a", "b"]), Hinge(), flat(2))
+    >>> solve(objective, Limits(), among=["one_vs_rest"]).status.value
+    'converged'
+    """
+    if isinstance(objective, Parts):
+        return _solve_parts(objective, limits, start, watch, asked, among, goes_on)
+    if not isinstance(asked, str):
+        solution: Solution = asked.solve(objective, limits, start, watch)
+        return solution
+    solver = choose_solver(objective, limits, asked, among=among, checkpoint=goes_on)
+    return solver.solve(objective, limits, start, watch)
+
+
+def _solve_parts(
+    whole: Parts,
+    limits: Limits,
+    start: Start | None,
+    watch: Watch | None,
+    asked: Any,
+    among: Sequence[str],
+    goes_on: bool,
+) -> Solution:
+    """One part after the other, within the limits of the whole; a part that was not begun keeps vectors of zero."""
+    duals: list[Any] = [None] * len(whole.parts)
+    if start is not None and start.dual is not None:
+        duals = list(whole.split(start.dual))
+    found: list[Solution] = []
+    history: list[Progress] = []
+    with limits.run() as run:
+        for number, part in enumerate(whole.parts):
+            ended = run.over()
+            inner = replace(limits, engine=run.engine, max_seconds=run.clock.left)
+            inner = replace(inner, max_iter=1, max_seconds=1e-9) if ended else inner
+            first = None if duals[number] is None else Start(duals[number])
+            found.append(solve(part, inner, first, None, asked=asked, among=among, goes_on=goes_on))
+            history.append(_progress(run, found, len(whole.parts)))
+            if watch is not None:
+                watch(history[-1], lambda: _joined(whole, found, duals))
+    status = next((one.status for one in found if one.status is not Status.CONVERGED), Status.CONVERGED)
+    return Solution(
+        _vectors(whole, found),
+        _joined(whole, found, duals),
+        status,
+        max((one.n_iter for one in found), default=0),
+        history,
+        {"parts": found},
+    )
+
+
+def _progress(run: Run, found: Sequence[Solution], total: int) -> Progress:
+    primal = sum(one.history[-1].primal for one in found if one.history)
+    dual = sum(one.history[-1].dual for one in found if one.history)
+    return Progress(run.clock.seconds, len(found), primal, dual, total)
+
+
+def _joined(whole: Parts, found: Sequence[Solution], duals: Sequence[Any]) -> sp.csr_array:
+    """The dual so far: what was found, then what was begun with."""
+    nothing = [
+        sp.csr_array((len(units), len(rows))) for units, rows in zip(whole.units, whole.rows, strict=True)
+    ]
+    known = [one.dual for one in found]
+    rest = [nothing[k] if duals[k] is None else duals[k] for k in range(len(known), len(nothing))]
+    return whole.join([*known, *rest])
+
+
+def _vectors(whole: Parts, found: Sequence[Solution]) -> ClassVectors:
+    coef = np.zeros((whole.n_units, whole.problem.n_features))
+    intercept = np.zeros(whole.n_units)
+    for one, units in zip(found, whole.units, strict=True):
+        part = one.vectors.coef
+        coef[units] = part.toarray() if sp.issparse(part) else part
+        intercept[units] = one.vectors.intercept
+    return ClassVectors(coef, intercept)

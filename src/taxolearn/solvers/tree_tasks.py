@@ -1,0 +1,217 @@
+"""The two tasks of a tree solve, on plain arrays: sweep some trees, and price some classes of them.
+
+A task gets the arrays that never change (`Shared`) and the state of the trees it is about: the rows that their classes
+work on with their duals, and their biases. It returns what is new of them. Trees share nothing, so a task is exact
+whatever the others do.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from taxolearn.engines import Clock
+
+_EPOCHS = 2  # epochs over the rows of a class at one visit
+_TRANSPOSED = 8  # vectors that are transposed into columns at a time
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Shared(NamedTuple):
+    """What all tasks of a solve read; classes are numbered along the walk of the forest."""
+
+    loss: Any
+    rows: Any
+    squares: Array
+    tree: Any  # TreeArrays of the whole forest
+    costs: Any  # Costs of all classes
+    n_features: int
+    bias_feature: float
+    bias_prior: float
+    ahead: float  # rows that miss a loss by less are taken in too
+    left_out: float  # losses that may be left out, as a share of the objective
+    block: int  # classes priced by one read of X
+    single: bool  # whether pricing is in single precision
+    scratch: list[tuple[Any, ...]]  # memory that tasks of this process use again; what is in it says nothing
+
+
+class Part(NamedTuple):
+    """Some neighbouring trees as they are: nodes start .. stop-1, and the state of the classes under them."""
+
+    start: int
+    stop: int
+    active: Any  # Active of these classes
+    biases: Array
+
+
+class SweepTask(NamedTuple):
+    """Sweep trees of a part: those at `tops`, numbers of nodes."""
+
+    part: Part
+    tops: Ints
+    goals: Array  # gap of each class at which a visit ends
+    sweeps: int
+    seed: int
+
+
+class Swept(NamedTuple):
+    """The new duals and biases of a part."""
+
+    dual: npt.NDArray[Any]
+    biases: Array
+
+
+class PriceTask(NamedTuple):
+    """Price the classes first .. last-1 of a part, counted from its first one, adding at most so many rows to each."""
+
+    part: Part
+    first: int
+    last: int
+    most: Ints
+
+
+class Priced(NamedTuple):
+    """What pricing found: the report of each class, which of its rows stay, as bits, and fresh ones.
+
+    Those of the k-th class are fresh[fresh_start[k]:fresh_stop[k]].
+    """
+
+    report: Array
+    keep: npt.NDArray[np.uint8]
+    fresh: npt.NDArray[np.int32]
+    fresh_start: Ints
+    fresh_stop: Ints
+
+
+def part_of(tree: Any, active: Any, biases: Array, start: int, stop: int) -> Part:
+    """The whole trees of the nodes start .. stop-1 with views of their state."""
+    first, last = int(tree.first[start]), int(tree.last[stop - 1])
+    ends = active.indptr[first : last + 1]
+    entries = slice(int(ends[0]), int(ends[-1]))
+    own = type(active)(
+        ends - ends[0],
+        active.positive[first:last],
+        active.rows[entries],
+        active.dual[entries],
+        active.permanent[first:last],
+    )
+    return Part(start, stop, own, biases[first:last])
+
+
+def _cut(shared: Shared, start: int, stop: int) -> tuple[Any, Any]:
+    """Tree and costs of the nodes start .. stop-1, nodes and classes being counted from their first ones."""
+    tree, costs = shared.tree, shared.costs
+    nodes = slice(start, stop)
+    first, last = tree.first[start], tree.last[stop - 1]
+    from_span, to_span = tree.span_first[nodes], tree.span_last[nodes]
+    filled = from_span < to_span  # nodes without a vector have none
+    low, high = (from_span[filled].min(), to_span[filled].max()) if filled.any() else (0, 0)
+    part = type(tree)(
+        tree.end[nodes] - start,
+        tree.first[nodes] - first,
+        tree.own[nodes] - first,
+        tree.last[nodes] - first,
+        tree.scale[nodes],
+        tree.reach[nodes],
+        np.where(filled, from_span - low, 0),
+        np.where(filled, to_span - low, 0),
+        tree.spans[low:high] - first,
+    )
+    return part, type(costs)(costs.row_weight, costs.positive[first:last], costs.negative[first:last])
+
+
+def sweep_task(shared: Shared, task: SweepTask, clock: Clock) -> Swept:
+    """Coordinate descent over some trees; where the clock stops it, what is reached counts."""
+    from taxolearn.kernels.tree_descent import sweep_tree
+
+    part = task.part
+    tree, costs = _cut(shared, part.start, part.stop)
+    active = part.active._replace(dual=part.active.dual.copy())
+    biases, w = part.biases.copy(), np.zeros(shared.n_features)
+    for top in (task.tops - part.start).tolist():
+        sweep_tree(
+            shared.loss,
+            shared.rows,
+            shared.squares,
+            tree,
+            active,
+            costs,
+            top,
+            shared.bias_feature,
+            task.sweeps,
+            _EPOCHS,
+            task.goals,
+            w,
+            biases,
+            task.seed + part.start,  # the order of a tree's rows is its own, whatever part it is in
+            clock.stop,
+        )
+    return Swept(active.dual, biases)
+
+
+def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
+    """Objectives of some classes over all rows, and the rows that they should work on; None if it was stopped."""
+    from taxolearn.kernels import tree_pricing
+
+    part, first, last = task.part, task.first, task.last
+    tree, costs = _cut(shared, part.start, part.stop)
+    indptr, n = part.active.indptr, len(part.biases)
+    keep = np.ones(indptr[last] - indptr[first], dtype=np.bool_)
+    fresh = np.empty(int(task.most[first:last].sum()), dtype=np.int32)
+    fresh_start, fresh_stop = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    report = np.zeros((n, tree_pricing.REPORT_WIDTH))
+    try:
+        scratch = shared.scratch.pop()
+    except IndexError:
+        scratch = _make_scratch(shared)
+    tree_pricing.price_classes(
+        shared.loss,
+        shared.rows,
+        tree,
+        part.active,
+        costs,
+        0,
+        first,
+        last,
+        shared.bias_feature,
+        shared.bias_prior,
+        shared.ahead,
+        shared.left_out,
+        task.most,
+        *scratch,
+        part.biases,
+        keep,
+        fresh,
+        fresh_start,
+        fresh_stop,
+        report,
+        clock.stop,
+    )
+    shared.scratch.append(scratch)
+    if clock.stop[0]:
+        return None
+    # copies: views would keep the arrays of the whole part
+    own = slice(first, last)
+    return Priced(
+        report[own].copy(),
+        np.packbits(keep),
+        fresh[: fresh_stop[last - 1]].copy(),
+        fresh_start[own].copy(),
+        fresh_stop[own].copy(),
+    )
+
+
+def _make_scratch(shared: Shared) -> tuple[Any, ...]:
+    """Room for the vector that is led along the tree, and for vectors and scores of a block of classes."""
+    width, n = shared.n_features, len(shared.squares)
+    dtype = np.float32 if shared.single else np.float64
+    return (
+        np.zeros(width),
+        np.empty((_TRANSPOSED, width), dtype=dtype),
+        np.empty(width * shared.block, dtype=dtype),
+        np.empty(n * shared.block, dtype=dtype),
+    )

@@ -1,0 +1,152 @@
+"""What every method must satisfy: one contract for all of its answers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from taxolearn.cli.app import run
+from taxolearn.registry import method_of
+from taxolearn.storage.loading import load
+from taxolearn.storage.writing import is_own
+
+
+def check_method(estimator: Any, X: Any, y: Any) -> None:
+    """Assert that an estimator keeps the contract of all answers on dense rows X; see docs/adding.md.
+
+    predict, top_k's first, explain's label, predict_path, the command line, and a model that was saved and loaded all
+    agree, on dense rows and sparse ones; with several labels per row the predicted set is a prefix of the ranking.
+    The fit carries a certificate that holds where it says converged, and parameters are scikit-learn's.
+
+    >>> from taxolearn import OneVsRestSVM
+    >>> check_method(OneVsRestSVM(), [[-1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], ["a", "b", "c"])
+    """
+    X = np.asarray(X, dtype=np.float64)
+    assert is_own(type(estimator)), f"{type(estimator).__name__} is not in the registry"
+    _check_parameters(estimator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(estimator).fit(X, y)
+        sparse = clone(estimator).fit(sp.csr_array(X), y)
+    certificate = model.certificate_
+    assert certificate.holds(model.tol) == (certificate.status.value == "converged"), (
+        "converged must mean certified"
+    )
+    ranking = _check_answers(model, X)
+    wide = sp.csr_array(X)
+    assert _same(_sets(model, wide), _sets(model, X), model, X), (
+        "sparse rows get other answers than dense ones"
+    )
+    same = np.mean([a == b for a, b in zip(_names(sparse.predict(X)), _names(model.predict(X)), strict=True)])
+    assert same >= 0.8, "a model of sparse rows answers unlike one of dense rows"
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(folder)
+        loaded = load(folder)
+        assert _names(loaded.predict(X)) == _names(model.predict(X)), "load(save) answers otherwise"
+        assert _same(_check_answers(loaded, X), ranking, model, X), "load(save) ranks otherwise"
+        assert loaded.certificate_.gap == certificate.gap, "load(save) has another certificate"
+        predicted, best = (_answers_of_command(folder, X, k) for k in (None, 2))
+        assert _same(predicted, _sets(model, X), model, X), "the command line answers otherwise"
+        assert _same(best, [row[:2] for row in ranking], model, X), "the command line ranks otherwise"
+
+
+def _same(found: list[list[Any]], expected: list[list[Any]], model: Any, X: Any) -> bool:
+    """Whether rankings agree; classes whose scores are equal but for rounding may change places."""
+    names, scores = model.top_k(X, len(model.classes_))
+    margins = scores - _shift(model, names)
+    for i, (one, other) in enumerate(zip(found, expected, strict=True)):
+        of = dict(zip(map(str, names[i].tolist()), margins[i].tolist(), strict=True))
+        if len(one) != len(other):
+            return False
+        near = 1e-9 * (1.0 + max(map(abs, of.values())))
+        if any(abs(of[str(a)] - of[str(b)]) > near for a, b in zip(one, other, strict=True)):
+            return False
+    return True
+
+
+def _check_parameters(estimator: Any) -> None:
+    again = clone(estimator)
+    assert again.get_params(deep=False).keys() == estimator.get_params(deep=False).keys()
+    text = type(estimator).__doc__ or ""
+    for name in estimator.get_params(deep=False):
+        assert f"\n{name} : " in text, f"help() does not explain the parameter {name}"
+    assert method_of(type(estimator).__name__) is not None
+
+
+def _check_answers(model: Any, X: Any) -> list[list[Any]]:
+    """Assert that all answers agree; the full ranking of each row."""
+    n_classes = len(model.classes_)
+    names, scores = model.top_k(X, n_classes)
+    assert np.all(np.diff(scores - _shift(model, names), axis=1) <= 1e-6), "top_k is not ranked"
+    ranking: list[list[Any]] = [row.tolist() for row in names]
+    predicted = _sets(model, X)
+    for i, row in enumerate(predicted):
+        found = [str(name) for name in ranking[i][: len(row)]]
+        assert row == found, f"row {i}: predict says {row}, top_k begins with {found}"
+        label = model.explain(X[i]).label
+        assert _same([[label]], [ranking[i][:1]], model, X[i : i + 1]), (
+            f"row {i}: explain explains {label!r}, top_k begins with {ranking[i][0]!r}"
+        )
+    paths = model.predict_path(X)
+    for i, path in enumerate(paths):
+        ends = [one[-1] for one in path] if model.decoder_.several else [path[-1]]
+        assert sorted(map(str, ends)) == sorted(predicted[i]), (
+            f"row {i}: predict_path ends elsewhere than predict"
+        )
+    if not model.decoder_.several and n_classes > 2:
+        by_score = model.classes_[np.argmax(model.decision_function(X), axis=1)]
+        assert by_score.tolist() == [row[0] for row in ranking], "decision_function has another best class"
+    return ranking
+
+
+def _shift(model: Any, names: Any) -> Any:
+    """What scores are compared with: thresholds, where the model has them."""
+    place = {name: k for k, name in enumerate(model.classes_.tolist())}
+    return np.array([[model.thresholds_[place[name]] for name in row] for row in names.tolist()])
+
+
+def _sets(model: Any, X: Any) -> list[list[str]]:
+    """The predicted classes of each row by name, best first."""
+    answers = model.decode(X)
+    names = [str(name) for name in model.classes_[answers.ids].tolist()]
+    found = [names[a:b] for a, b in zip(answers.indptr[:-1], answers.indptr[1:], strict=True)]
+    plain = _names(model.predict(X))
+    assert [sorted(row) for row in found] == [sorted(row) for row in plain], "decode answers unlike predict"
+    return found
+
+
+def _names(predicted: Any) -> list[list[str]]:
+    """What predict returned, as a list of names per row; an indicator as the numbers of its columns."""
+    if sp.issparse(predicted) or (isinstance(predicted, np.ndarray) and predicted.ndim == 2):
+        dense = predicted.toarray() if sp.issparse(predicted) else predicted
+        return [[str(k) for k in np.flatnonzero(row)] for row in dense]
+    return [[str(one) for one in row] if isinstance(row, list) else [str(row)] for row in predicted]
+
+
+def _answers_of_command(folder: str, X: Any, top_k: int | None) -> list[list[str]]:
+    """What `taxolearn predict` answers for the same rows."""
+    rows = Path(folder).parent / f"{Path(folder).name}.svm"
+    lines = (" ".join(f"{j + 1}:{float(v)!r}" for j, v in enumerate(row) if v) for row in X)
+    rows.write_text("".join(f"0 {line}\n" for line in lines))
+    arguments = ["predict", folder, str(rows), "--format", "libsvm", "--to", "jsonl"]
+    out = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out):
+            code = run([*arguments, *(() if top_k is None else ("--top-k", str(top_k)))])
+    finally:
+        rows.unlink()
+    assert code == 0, f"taxolearn predict ended with {code}"
+    found: list[list[str]] = [[] for _ in range(len(X))]
+    for line in out.getvalue().splitlines():
+        answer = json.loads(line)
+        found[answer["row"] - 1] += [str(one["label"]) for one in answer.get("answers", [answer])]
+    return found

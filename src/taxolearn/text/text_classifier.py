@@ -1,0 +1,328 @@
+"""`TextClassifier`: text in, classes and paths out; features, weights and titles are one model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from taxolearn.certificates import Certificate
+from taxolearn.decoders import Answers
+from taxolearn.errors import DataError
+from taxolearn.explain import ExplainedRow, Explanation, explain_row
+from taxolearn.methods.base import TaxonomyClassifier
+from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
+from taxolearn.storage.writing import save_model
+from taxolearn.structure import Taxonomy
+from taxolearn.structure.names import show
+from taxolearn.text.estimator_choice import choose_features
+from taxolearn.text.features import TextFeatures
+from taxolearn.text.reading import check_texts
+from taxolearn.text.stored import pack_text_classifier, unpack_text_classifier
+from taxolearn.vectors import ClassVectors, Vectors
+
+# Stored sparse, a weight takes its column's number besides: twice the room of a float32.
+_SPARSE_SHARE = 0.5
+
+
+def _has_probabilities(classifier: Any) -> bool:
+    estimator = getattr(classifier, "estimator_", classifier.estimator)
+    # Asking for the attribute repeats the estimator's own sentence about what is missing.
+    return estimator is not None and callable(estimator.predict_proba)
+
+
+class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A taxolearn method on texts, with the features of the texts learned along.
+
+    Parameters
+    ----------
+    estimator : taxolearn estimator or None
+        The method, for example `OneVsRestSVM(taxonomy=tree)`; None: `OneVsRestSVM()`.
+    features : TextFeatures or None
+        How texts become rows. None: the settings with the best held-out accuracy of `estimator` on a part of
+        the texts.
+    random_state : int, RandomState instance or None
+        Decides which texts are held out for that choice.
+    verbose : int
+        Lines about the choice on standard error.
+    titles : dict or None
+        Node name -> human title; kept with the model and shown by `explain`.
+
+    Attributes
+    ----------
+    features_, estimator_ : TextFeatures and estimator
+        Fitted.
+    classes_, certificate_ : array, Certificate
+        Those of `estimator_`.
+    tried_ : list of dict
+        For each candidate its settings, held-out score, number of features and seconds; empty when `features`
+        was given.
+
+    >>> from taxolearn import OneVsRestSVM, Taxonomy
+    >>> tree = Taxonomy.from_paths(["bone/femur", "bone/tibia", "skin"])
+    >>> texts = ["left femur", "right femur", "tibia left", "burnt skin"]
+    >>> model = TextClassifier(OneVsRestSVM(taxonomy=tree), TextFeatures())
+    >>> model = model.fit(texts, ["femur", "femur", "tibia", "skin"])
+    >>> model.predict_path(["a femur, broken"])
+    [('bone', 'femur')]
+    """
+
+    features_: TextFeatures
+    estimator_: Any
+    tried_: list[dict[str, Any]]
+
+    def __init__(
+        self,
+        estimator: TaxonomyClassifier | None = None,
+        features: TextFeatures | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        titles: Mapping[Any, str] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.features = features
+        self.random_state = random_state
+        self.verbose = verbose
+        self.titles = titles
+
+    def fit(self, texts: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn features and class weights.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.classes_.tolist()
+        ['bone', 'skin']
+        """
+        estimator = self._new_estimator()
+        _check_titles(self.titles)
+        texts = check_texts(texts)  # a list: the choice and the fit both read it
+        features, tried = self._choice(estimator, texts, y)
+        rows = features.fit_transform(texts)
+        estimator.fit(rows, y, sample_weight=sample_weight)
+        estimator.vectors_ = _compact(estimator.vectors_)
+        self.features_, self.estimator_, self.tried_ = features, estimator, tried
+        return self
+
+    @property
+    def taxonomy(self) -> Taxonomy | None:
+        """The taxonomy of the estimator.
+
+        >>> TextClassifier().taxonomy is None
+        True
+        """
+        taxonomy: Taxonomy | None = getattr(getattr(self, "estimator_", self.estimator), "taxonomy", None)
+        return taxonomy
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes learned, in the order of scores.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.classes_.tolist()
+        ['bone', 'skin']
+        """
+        check_is_fitted(self)
+        classes: npt.NDArray[Any] = self.estimator_.classes_
+        return classes
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The certificate of the weights.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.certificate_.holds(1e-4)
+        True
+        """
+        check_is_fitted(self)
+        certificate: Certificate = self.estimator_.certificate_
+        return certificate
+
+    def predict(self, texts: Any, *, beam: int | None = None) -> Any:
+        """The best class of each text, or its set of classes, in the form in which y was given to `fit`.
+
+        `beam`, here and below: search the taxonomy from the top down, as the estimator's `top_k` says.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.predict(["the femur"]).tolist()
+        ['bone']
+        """
+        return self._ask("predict", texts, beam=beam)
+
+    def predict_path(self, texts: Any, *, beam: int | None = None) -> list[Any]:
+        """The path from the top of the taxonomy to each predicted class; a list of them with several labels.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.predict_path(["the femur"])
+        [('bone',)]
+        """
+        paths: list[Any] = self._ask("predict_path", texts, beam=beam)
+        return paths
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, texts: Any) -> npt.NDArray[np.float64]:
+        """Probability of each class, texts x classes; for estimators that have them.
+
+        >>> from taxolearn import OneVsRestLogistic
+        >>> model = TextClassifier(OneVsRestLogistic(), TextFeatures())
+        >>> model = model.fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.predict_proba(["the femur"]).shape
+        (1, 2)
+        """
+        probabilities: npt.NDArray[np.float64] = self._ask("predict_proba", texts)
+        return probabilities
+
+    def decision_function(self, texts: Any) -> npt.NDArray[Any]:
+        """Scores, texts x classes in the order of `classes_`; one score per text for two classes.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.decision_function(["the femur", "skin"]) > 0
+        array([False,  True])
+        """
+        scores: npt.NDArray[Any] = self._ask("decision_function", texts)
+        return scores
+
+    def top_k(
+        self, texts: Any, k: int = 5, *, beam: int | None = None
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The k best classes of each text, best first, and their scores.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.top_k(["the femur"], 2)[0].tolist()
+        [['bone', 'skin']]
+        """
+        best: tuple[npt.NDArray[Any], npt.NDArray[Any]] = self._ask("top_k", texts, k, beam=beam)
+        return best
+
+    def decode(self, texts: Any, *, k: int | None = None, beam: int | None = None) -> Answers:
+        """The predicted classes of each text, best first, as numbers into `classes_`, and their scores; or the k best.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.decode(["the femur"]).ids.tolist()
+        [0]
+        """
+        answers: Answers = self._ask("decode", texts, k=k, beam=beam)
+        return answers
+
+    def score(self, texts: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of texts whose label, or whole set of labels, is right.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.score(["the femur", "the skin"], ["bone", "bone"])
+        0.5
+        """
+        return float(self._ask("score", texts, y, sample_weight))
+
+    def explain(self, text: str, k: int = 6, runners_up: int = 3, *, label: Hashable = None) -> Explanation:
+        """Why one text gets its best class: as for any estimator, and also by the words of the text.
+
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> explanation = model.explain("The femur!")
+        >>> explanation.label, [word for word, _ in explanation.words], explanation.contributions[0][0]
+        ('bone', ['The', 'femur', '(intercept)'], 'word: femur')
+        """
+        check_is_fitted(self)
+        if not isinstance(text, str):
+            raise DataError(f"explain takes one text, a str, not {show(text)}")
+        found = self.features_.feature_spans(text)
+        columns = np.array([feature.column for feature in found], dtype=np.intp)
+        words, shares = self.features_.word_shares(text)
+        row = ExplainedRow(
+            columns,
+            np.array([feature.value for feature in found], dtype=np.float64),
+            [feature.name for feature in found],
+            words,
+            shares[:, columns],
+        )
+        rows = self._rows([text])
+        return explain_row(
+            self.estimator_, rows, row, k=k, runners_up=runners_up, label=label, titles=self.titles
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Write features, weights and titles to one folder; an older model there is replaced atomically.
+
+        >>> import tempfile, taxolearn
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(folder)
+        ...     taxolearn.load(folder).predict(["the femur"]).tolist()
+        ['bone']
+        """
+        save_model(self, folder)
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Header and arrays of the fitted model."""
+        return pack_text_classifier(self)
+
+    @classmethod
+    def _unpack(cls, header: dict[str, Any], arrays: dict[str, Any], estimator: Any) -> Self:
+        """The model of a header and arrays, given the estimator in it; every entry checked."""
+        made: Self = unpack_text_classifier(cls, header, arrays, estimator)
+        return made
+
+    def _ask(self, method: str, texts: Any, *arguments: Any, **options: Any) -> Any:
+        rows = self._rows(texts)
+        return getattr(self.estimator_, method)(rows, *arguments, **options)
+
+    def _rows(self, texts: Any) -> sp.csr_array:
+        check_is_fitted(self)
+        rows = self.features_.transform(texts)
+        if not rows.shape[0]:
+            raise DataError("texts is empty; give at least one text")
+        return rows
+
+    def _new_estimator(self) -> TaxonomyClassifier:
+        if self.estimator is None:
+            return OneVsRestSVM()
+        if not isinstance(self.estimator, TaxonomyClassifier):
+            raise DataError(f"estimator={show(self.estimator)} is not one of taxolearn's; try OneVsRestSVM()")
+        estimator: TaxonomyClassifier = clone(self.estimator)
+        return estimator
+
+    def _choice(
+        self, estimator: TaxonomyClassifier, texts: Any, y: Any
+    ) -> tuple[TextFeatures, list[dict[str, Any]]]:
+        """Features, not fitted, and the table of what was tried."""
+        if self.features is not None:
+            if not isinstance(self.features, TextFeatures):
+                raise DataError(f"features={show(self.features)} is not valid; give a TextFeatures or None")
+            return clone(self.features), []
+        return choose_features(estimator, texts, y, random_state=self.random_state, verbose=self.verbose)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _compact(weights: Vectors) -> Vectors:
+    """The same weights without zeros, of which text models have many; what is in memory is what is saved."""
+    if not isinstance(weights, ClassVectors):
+        return weights  # vectors of inner nodes are full
+    weights = weights.sparsified(_SPARSE_SHARE)
+    if weights.is_sparse and not weights.coef.data.all():
+        coef = weights.coef.copy()
+        coef.eliminate_zeros()
+        return ClassVectors(coef, weights.intercept)
+    return weights
+
+
+def _check_titles(titles: Any) -> None:
+    if titles is None:
+        return
+    if not isinstance(titles, Mapping):
+        raise DataError(f"titles={show(titles)} is not valid; give a dict from node name to title")
+    for name, title in titles.items():
+        if not isinstance(title, str):
+            raise DataError(f"the title of {show(name)} is {show(title)}; give a str")

@@ -1,0 +1,23 @@
+"""Ties: how the structure holds the vectors of classes together; one file each."""
+
+from taxolearn.ties.base import Tie, TieFacts
+from taxolearn.ties.factor import Factor, covariance_tie
+from taxolearn.ties.graph import GraphTie, graph_tie
+from taxolearn.ties.path_sum import PathSum, flat, merge_nodes, path_sum, with_own_nodes
+from taxolearn.ties.shared import SharedTie, shared_tie
+
+__all__ = [
+    "Factor",
+    "GraphTie",
+    "PathSum",
+    "SharedTie",
+    "Tie",
+    "TieFacts",
+    "covariance_tie",
+    "flat",
+    "graph_tie",
+    "merge_nodes",
+    "path_sum",
+    "shared_tie",
+    "with_own_nodes",
+]
