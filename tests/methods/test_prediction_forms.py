@@ -9,9 +9,17 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from taxolearn import OneVsRestLogistic, OneVsRestSVM, Taxonomy
+from taxolearn import (
+    GraphRecursiveLogistic,
+    MulticlassSVM,
+    OneVsRestLogistic,
+    OneVsRestSVM,
+    RecursiveLogistic,
+    Taxonomy,
+)
 from taxolearn.errors import DataError, LabelError
 
 pytestmark = pytest.mark.filterwarnings("ignore::taxolearn.errors.EmptyClassWarning")
@@ -232,3 +240,29 @@ def test_predicted_sets_are_in_the_order_of_the_classes() -> None:
     firsts = [row[0] for row in model.top_k(points, 1)[0].tolist()]
     found = [firsts[i] for i in range(60) if answers.indptr[i + 1] > answers.indptr[i]]
     assert model.classes_[answers.ids[answers.indptr[:-1][np.diff(answers.indptr) > 0]]].tolist() == found
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "method",
+    [
+        OneVsRestLogistic(tol=0.3),
+        RecursiveLogistic(tol=0.3),
+        GraphRecursiveLogistic(tol=0.3),
+        OneVsRestSVM(probability=True, tol=0.3),
+        MulticlassSVM(probability=True, tol=0.3),
+    ],
+    ids=lambda method: type(method).__name__,
+)
+def test_two_classes_probabilities_rank_as_decisions_also_after_a_loose_fit(method: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 4)) + y[:, None]
+    model = clone(method).set_params(random_state=seed).fit(X, y)
+    decisions, probabilities = model.decision_function(X), model.predict_proba(X)
+    order = np.argsort(decisions)
+    assert (np.diff(probabilities[order, 1]) >= -1e-12).all()
+    assert probabilities.sum(axis=1) == pytest.approx(1.0)
+    if not getattr(model, "probability", False):  # sigmoids of their own may move the border
+        assert ((probabilities[:, 1] > 0.5) == (decisions > 0)).all()

@@ -2,7 +2,7 @@
 
 from taxolearn.decoders.base import Answers, Contest, Decoder, RowFacts
 from taxolearn.decoders.best import Best
-from taxolearn.decoders.calibration import fit_sigmoids, normalized, sigmoid
+from taxolearn.decoders.calibration import comparable, fit_sigmoids, normalized, sigmoid
 from taxolearn.decoders.choice import DECODERS, best_class, best_or_thresholds, decoder_of, top_down_decoder
 from taxolearn.decoders.thresholds import Thresholds, above, tune_thresholds
 from taxolearn.decoders.top_down import TopDown
@@ -19,6 +19,7 @@ __all__ = [
     "above",
     "best_class",
     "best_or_thresholds",
+    "comparable",
     "decoder_of",
     "fit_sigmoids",
     "normalized",

@@ -101,3 +101,18 @@ def normalized(probabilities: Array) -> Array:
     even = np.full_like(probabilities, 1.0 / probabilities.shape[1])
     scaled: Array = np.divide(probabilities, total, out=even, where=total > 0)
     return scaled
+
+
+def comparable(scores: Array) -> Array:
+    """Scores of classes of which exactly one applies; of two classes, plus and minus half their difference.
+
+    The difference alone decides between two classes, so probabilities made of these rank rows as
+    `decision_function` does, also where a fit that stopped early left scores that are not opposite.
+
+    >>> comparable(np.array([[1.0, 2.0]])).tolist(), comparable(np.array([[1.0, 2.0, 3.0]])).tolist()
+    ([[-0.5, 0.5]], [[1.0, 2.0, 3.0]])
+    """
+    if scores.shape[1] != 2:
+        return scores
+    half = 0.5 * (scores[:, 1] - scores[:, 0])
+    return np.column_stack([-half, half])

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from taxolearn.certificates import Certificate, certify, expected_seconds
-from taxolearn.decoders import Decoder, best_class, fit_sigmoids, tune_thresholds
+from taxolearn.decoders import Decoder, best_class, comparable, fit_sigmoids, tune_thresholds
 from taxolearn.engines import ThreadEngine, interrupts
 from taxolearn.errors import DataError
 from taxolearn.losses import LOSSES, Loss
@@ -299,7 +299,8 @@ class CertifiedClassifier(TaxonomyClassifier):
             thresholds = tune_thresholds(scores, targets, row_weight=problem.row_weight[held])
             self.decoder_ = self._decoder(problem, thresholds)
         if self._wants_probabilities():
-            self.calibration_ = fit_sigmoids(scores, targets, problem.row_weight[held])
+            compared = scores if self.decoder_.several else comparable(scores)
+            self.calibration_ = fit_sigmoids(compared, targets, problem.row_weight[held])
 
     def fit_path(self, X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None) -> Iterator[Self]:
         """Fit for every C in turn, smallest first, each started from the last; yields the fitted model.

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 
-from taxolearn.decoders import normalized, sigmoid
+from taxolearn.decoders import comparable, normalized, sigmoid
 from taxolearn.errors import DataError
 from taxolearn.losses import LOSSES, Softmax
 from taxolearn.methods.fitting import CertifiedClassifier
@@ -60,8 +60,9 @@ class CalibratedProbabilities(CertifiedClassifier):
                 "this model was fitted with probability=False; fit it again with probability=True"
             )
         slopes, offsets = self.calibration_
-        probabilities = sigmoid(slopes * scores + offsets)
-        return probabilities if self.decoder_.several else normalized(probabilities)
+        if self.decoder_.several:
+            return sigmoid(slopes * scores + offsets)
+        return normalized(sigmoid(slopes * comparable(scores) + offsets))
 
 
 @estimator
@@ -76,8 +77,8 @@ class LikelihoodProbabilities(CertifiedClassifier):
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Probability of each class, rows x classes.
 
-        The model's own sigmoid of each score. One label per row: scaled to sum to one. Several: each class on its own.
-        With loss="softmax" the softmax of all scores.
+        The model's own sigmoid of each score. One label per row: scaled to sum to one; of two classes, the sigmoid of
+        `decision_function`. Several: each class on its own. With loss="softmax" the softmax of all scores.
 
         >>> from taxolearn import OneVsRestLogistic
         >>> model = OneVsRestLogistic().fit([[-1.0], [0.0], [1.0]], ["a", "b", "c"])
@@ -88,8 +89,7 @@ class LikelihoodProbabilities(CertifiedClassifier):
         scores = self.decoder_.scores(self.vectors_, rows).astype(np.float64)
         if LOSSES[self.loss].facts.kind == "softmax":
             return Softmax().probabilities(scores)
-        probabilities = sigmoid(scores)
-        return probabilities if self.decoder_.several else normalized(probabilities)
+        return sigmoid(scores) if self.decoder_.several else normalized(sigmoid(comparable(scores)))
 
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Logarithm of `predict_proba`.
