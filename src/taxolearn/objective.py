@@ -50,15 +50,27 @@ class Objective:
     def __post_init__(self) -> None:
         loss: Loss = self.loss
         tie: Tie = self.tie
-        if tie.n_classes != self.problem.n_classes:
-            raise DataError(
-                f"the tie is for {tie.n_classes} classes, and the problem has {self.problem.n_classes}"
-            )
+        units = "classes" if loss.facts.n_units is None else "units"
+        wanted = self.problem.n_classes if loss.facts.n_units is None else loss.facts.n_units
+        if tie.n_classes != wanted:
+            raise DataError(f"the tie is for {tie.n_classes} {units}, and the problem has {wanted}")
         if loss.facts.tied_bias and self.bias_prior:
             raise DataError(f"loss {loss.facts.name} ties its biases and takes no prior for them")
         object.__setattr__(self, "C", float(self.C))
         object.__setattr__(self, "bias_feature", float(self.bias_feature))
         object.__setattr__(self, "bias_prior", float(self.bias_prior))
+
+    @property
+    def n_units(self) -> int:
+        """Number of vectors that score rows, and of rows of a dual: the classes, unless the loss says otherwise.
+
+        >>> from taxolearn.losses import Hinge
+        >>> from taxolearn.problem import make_problem
+        >>> from taxolearn.ties import flat
+        >>> Objective(make_problem([[0.0], [1.0]], ["a", "b"]), Hinge(), flat(2)).n_units
+        2
+        """
+        return int(self.tie.n_classes)
 
     def restricted(self, rows: Ids) -> Objective:
         """The same objective over some of the rows.

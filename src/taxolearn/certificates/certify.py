@@ -67,7 +67,7 @@ def certify(objective: Objective | Parts, solution: Solution, engine: Engine | N
     if isinstance(objective, Parts):
         return _of_parts(objective, solution, engine)
     dual = sp.csr_array(solution.dual)
-    shape = (objective.problem.n_classes, objective.problem.n_rows)
+    shape = (objective.n_units, objective.problem.n_rows)
     if dual.shape != shape:
         raise DataError(f"the dual has shape {dual.shape}, but classes x rows are {shape}")
     if not dual.has_canonical_format:
@@ -106,7 +106,7 @@ def _both(objective: Objective, solution: Solution, dual: sp.csr_array, run: Run
     """The primal and the dual objective."""
     rows = Rows(objective.problem.X)
     loss, tie = _LOSS_SIDES[objective.loss.facts.kind], _tie_side(objective.tie.facts)(objective, solution)
-    has_losses = np.ones(objective.problem.n_classes, dtype=bool)
+    has_losses = np.ones(objective.n_units, dtype=bool)
     if loss is margin:
         has_losses = objective.problem.counted
     intercept = np.asarray(solution.vectors.intercept, dtype=np.float64)
@@ -155,7 +155,7 @@ def _added_up(parts: Ball) -> Ball:
 def _one_thread_of_blas(objective: Objective) -> Any:
     """Products here are thin: threads of BLAS would spend more time on waiting than on them."""
     problem = objective.problem
-    if problem.n_rows * problem.n_features * problem.n_classes < _MANY:
+    if problem.n_rows * problem.n_features * objective.n_units < _MANY:
         return nullcontext()
     from threadpoolctl import threadpool_limits
 

@@ -24,5 +24,5 @@ def expected_seconds(objective: Objective | Parts, n_workers: int = 1) -> float:
     problem = objective.problem
     sparse = sp.issparse(problem.X)
     entries = problem.X.nnz if sparse else problem.X.size
-    products = 2.0 * entries * problem.n_classes
+    products = 2.0 * entries * objective.n_units
     return float(products) / ((_SPARSE_PRODUCTS if sparse else _DENSE_PRODUCTS) * max(1, n_workers))

@@ -27,6 +27,8 @@ class LossFacts(NamedTuple):
     - `likelihood`: whether scores are logits, so that probabilities need no calibration.
     - `tied_bias`: whether intercepts are tied like vectors, as the weight of one more feature, not one per class.
     - `dual_grows_with_C`: whether a dual for C serves for another C after multiplication with their ratio.
+    - `n_units`: how many vectors it scores rows by, if these are not those of the classes (nodes, say); the tie is then
+      over these units, duals are units x rows, and the decoder makes classes of units.
 
     >>> LossFacts("hinge", "margin").several_labels
     True
@@ -40,6 +42,7 @@ class LossFacts(NamedTuple):
     likelihood: bool = False
     tied_bias: bool = False
     dual_grows_with_C: bool = True
+    n_units: int | None = None
 
 
 class Loss(Protocol):

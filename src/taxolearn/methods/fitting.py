@@ -263,8 +263,7 @@ class CertifiedClassifier(TaxonomyClassifier):
         """Where to start and whom to tell: the folder `checkpoint`, if there is one, comes in between."""
         if self.checkpoint is None:
             return start, watch
-        n_units = objective.n_units if isinstance(objective, Parts) else objective.problem.n_classes
-        shape = (n_units, objective.problem.n_rows)
+        shape = (objective.n_units, objective.problem.n_rows)
         folder = Checkpoint(self.checkpoint, mark_of(objective, data), shape, float(self.checkpoint_seconds))
         last = folder.read(_highest_dual(objective, shape))
         if last is not None:
