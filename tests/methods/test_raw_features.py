@@ -113,3 +113,15 @@ def test_what_cannot_be_solved_names_its_worst_columns():
         MulticlassSVM(solver="dual", max_iter=5).fit(frame, y)
     with pytest.warns(ConvergenceWarning, match="or accept the gap$"):
         MulticlassSVM(solver="dual", max_iter=1, tol=1e-9).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+
+
+@pytest.mark.parametrize("size", [1e5, 1e9])
+@pytest.mark.parametrize(("method", "loss"), CASES, ids=[f"{m.name}-{loss}" for m, loss in CASES])
+def test_one_outlier_does_not_keep_a_method_from_its_certified_optimum(method, loss, size):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = np.array([[2.0, 0.0], [-2.0, 1.0], [-2.0, -1.0]])[y] + rng.normal(size=(60, 2))
+    X[0, 0] = size
+    model = made(method, loss, 3).fit(X, y)
+    assert model.certificate_.holds(model.tol)
+    assert model.score(X, y) >= 0.7

@@ -10,10 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from taxolearn.engines import Run
+from taxolearn.errors import DataError
 from taxolearn.objective import Objective, Parts
 from taxolearn.solvers.base import Limits, Progress, Solution, Start, Status, Watch
-from taxolearn.solvers.choice import choose_solver
+from taxolearn.solvers.choice import Solver, choose_solver
 from taxolearn.vectors import ClassVectors
+
+_SMALLEST_STUCK_GAP = 1e-9  # relative; below it double precision gives no more, and no other solver is tried
 
 
 def solve(
@@ -28,7 +31,8 @@ def solve(
 ) -> Solution:
     """The solution by the solver asked for: one of `among` by name, "auto", or options that are a solver themselves.
 
-    `goes_on` asks for a solver that can go on from duals.
+    `goes_on` asks for a solver that can go on from duals. Where rounding ends the one that "auto" takes, the next one
+    tries, and the closer of the two stays.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
@@ -43,7 +47,42 @@ def solve(
         solution: Solution = asked.solve(objective, limits, start, watch)
         return solution
     solver = choose_solver(objective, limits, asked, among=among, checkpoint=goes_on)
-    return solver.solve(objective, limits, start, watch)
+    solution = solver.solve(objective, limits, start, watch)
+    stuck = solution.status is Status.ROUNDING and solution.history[-1].gap > _SMALLEST_STUCK_GAP
+    if asked == "auto" and stuck:
+        return _closer_of(
+            solution, _by_another(objective, limits, start, watch, solver, among, goes_on, solution)
+        )
+    return solution
+
+
+def _by_another(
+    objective: Objective,
+    limits: Limits,
+    start: Start | None,
+    watch: Watch | None,
+    first: Solver,
+    among: Sequence[str],
+    goes_on: bool,
+    found: Solution,
+) -> Solution | None:
+    """What the next solver makes of an objective that rounding kept the first from solving; None if there is none."""
+    others = [name for name in among if name != first.name]
+    left = None if limits.max_seconds is None else limits.max_seconds - found.history[-1].seconds
+    if not others or (left is not None and left <= 0):
+        return None
+    try:
+        second = choose_solver(objective, limits, among=others, checkpoint=goes_on)
+    except DataError:  # none of them can
+        return None
+    return second.solve(objective, replace(limits, max_seconds=left), start, watch)
+
+
+def _closer_of(first: Solution, second: Solution | None) -> Solution:
+    """The solution with the smaller gap, as the solvers measure it."""
+    if second is None or not second.history:
+        return first
+    return second if second.history[-1].gap < first.history[-1].gap else first
 
 
 def _solve_parts(
