@@ -60,7 +60,8 @@ def test_a_fit_that_is_stopped_keeps_better_weights_of_the_one_before(
 
 
 @pytest.mark.parametrize(
-    ("solver", "tol"), [("levels", 1e-4), ("newton", 1e-4), ("descent", 1e-4), ("tree", 5e-2)]
+    ("solver", "tol"),
+    [("levels", 1e-4), ("newton", 1e-4), ("lbfgs", 1e-4), ("descent", 1e-4), ("tree", 5e-2)],
 )
 def test_fits_of_one_pass_each_come_to_the_optimum(solver: str, tol: float) -> None:
     X, y = blobs(spread=2.0)
@@ -108,10 +109,10 @@ CHANGES: list[dict[str, Any]] = [
     {"fit_intercept": False},
 ]
 SOLVERS = {
-    "squared_hinge": ("tree", "descent", "newton", "levels"),
+    "squared_hinge": ("tree", "descent", "newton", "lbfgs", "levels"),
     "hinge": ("tree", "descent", "levels"),
     "logistic": ("descent", "newton", "levels"),
-    "softmax": ("descent", "newton"),
+    "softmax": ("descent", "newton", "lbfgs"),
 }
 OTHER = {"squared_hinge": "hinge", "hinge": "squared_hinge", "logistic": "softmax", "softmax": "logistic"}
 CASES = [

@@ -38,7 +38,7 @@ class CovarianceSVM(CalibratedProbabilities, TiedIntercepts):
     (['Oak'], True)
     """
 
-    _solvers: ClassVar[tuple[str, ...]] = ("newton", "interior")
+    _solvers: ClassVar[tuple[str, ...]] = ("newton", "lbfgs", "interior")
     _decoder = staticmethod(best_or_thresholds)
     _empty_classes: ClassVar[Literal["drop", "keep"]] = "drop"
 

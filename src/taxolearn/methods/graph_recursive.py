@@ -35,7 +35,7 @@ class GraphRecursive(TiedIntercepts):
     True
     """
 
-    _solvers: ClassVar[tuple[str, ...]] = ("graph", "newton", "interior")
+    _solvers: ClassVar[tuple[str, ...]] = ("graph", "newton", "lbfgs", "interior")
     _decoder = staticmethod(best_or_thresholds)
     _empty_classes: ClassVar[Literal["drop", "keep"]] = "drop"
 

@@ -48,7 +48,7 @@ class Recursive(GrowsClasses, TiedIntercepts, _Scales):
     True
     """
 
-    _solvers: ClassVar[tuple[str, ...]] = ("tree", "descent", "newton", "levels", "interior")
+    _solvers: ClassVar[tuple[str, ...]] = ("tree", "descent", "newton", "lbfgs", "levels", "interior")
     _decoder = staticmethod(best_or_thresholds)
 
     tol: float = parameter(
@@ -89,11 +89,12 @@ class Recursive(GrowsClasses, TiedIntercepts, _Scales):
         default="auto",
         doc=(
             '"tree" (hinge losses, on DAGs too) keeps only non-zero duals and scales to tens of thousands of '
-            'classes; "descent" (any loss) ascends the dual and keeps all vectors; "newton" (smooth losses); '
+            'classes; "descent" (any loss) ascends the dual and keeps all vectors; "newton" (smooth losses) '
+            'reaches small gaps, "lbfgs" is quicker to moderate ones on dense rows; '
             '"levels" is the paper\'s own alternation; "interior" is for small dense problems on features '
             'of very different scale. "auto" takes what suits rows, loss and gap.'
         ),
-        choices=("auto", "tree", "descent", "newton", "levels", "interior"),
+        choices=("auto", "tree", "descent", "newton", "lbfgs", "levels", "interior"),
     )
 
     def _tie(self, problem: Problem) -> PathSum:

@@ -23,6 +23,8 @@ _MOST_UNFOLDING = 8.0  # times as long that the walk over a DAG may be
 _UNEVEN = {"structured": 16.0, "margin": 100.0, "softmax": 100.0}
 _MOST_WORK = 2**29  # multiplications of a step by dense linear algebra; 30 such steps take about 3 seconds
 _MOST_CURVATURE = 2**24  # numbers in the second derivatives of all rows: 128 MB
+_LBFGS_PRECISION = 1e-5  # tolerances below it are better reached by Newton's method on dense rows too,
+_FEW_PRODUCTS = 2**14  # and any where rows x features x classes are fewer: it takes fewer steps
 _HIGH_PRECISION = 1e-4  # tolerances below it are better reached by Newton's method than by dual ascent
 _SWEEPS_PRECISION = (
     1e-2  # tolerances below it are better reached with kept vectors than by sweeps over a whole tree
@@ -47,6 +49,7 @@ _HOMES = {
     "tree": ("tree_sweeps", "solve_tree_sweeps"),
     "descent": ("path_descent", "solve_path_descent"),
     "newton": ("newton", "solve_newton"),
+    "lbfgs": ("quasi_newton", "solve_quasi_newton"),
     "levels": ("level_sweep", "solve_level_sweep"),
     "graph": ("graph", "solve_graph"),
     "softmax_rows": ("softmax_rows", "solve_softmax_rows"),
@@ -152,13 +155,21 @@ def _suited(objective: Objective, limits: Limits, checkpoint: bool) -> str:
     if loss.kind == "structured":
         return "dual"
     if tie.precision:
-        return "graph" if loss.kind == "margin" else "newton"
+        return "graph" if loss.kind == "margin" else _smooth(objective, limits)
     if not tie.paths:
-        return "newton"
+        return _smooth(objective, limits)
     if loss.sparse_dual and (checkpoint or _sweeps(objective, limits)):
         return "tree"
     newton = _is_small(objective.problem) if loss.sparse_dual else not _ascends(objective, limits)
-    return "newton" if newton and loss.smooth and not checkpoint else "descent"
+    return _smooth(objective, limits) if newton and loss.smooth and not checkpoint else "descent"
+
+
+def _smooth(objective: Objective, limits: Limits) -> str:
+    """Quasi-Newton steps on dense rows down to the gap from which on Newton's method is faster, and it elsewhere."""
+    problem = objective.problem
+    if sp.issparse(problem.X) or problem.X.size * problem.n_classes < _FEW_PRODUCTS:
+        return "newton"
+    return "lbfgs" if limits.tol >= _LBFGS_PRECISION else "newton"
 
 
 def _sweeps(objective: Objective, limits: Limits) -> bool:

@@ -1,0 +1,175 @@
+"""Smooth objectives over classes tied in any way: vectors W = L U, their scores, objective and gradient."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.errors import DataError
+from taxolearn.objective import Objective
+from taxolearn.solvers.base import Start
+from taxolearn.solvers.newton_terms import score_terms
+from taxolearn.solvers.tied_classes import fitting_nodes
+from taxolearn.vectors import ClassVectors, NodeVectors
+
+Array = npt.NDArray[np.float64]
+
+_MOST_AXES = 2000  # principal axes of more features cost more than they save
+_TURNED_FOR = 16  # turning the factor takes as long as so many products with the rows
+_NO_EIGENVALUE = 1e-12  # as a share of the largest
+_DENSE_SHARE = 0.25  # entries of a factor that are not zero, from which on it is kept as an array,
+# and its size up to which it is kept so anyway: SciPy takes longer to look at it than to multiply
+_DENSE_SIZE = 2**12
+
+
+class Point(NamedTuple):
+    """Vectors (features x columns of the factor), biases, and what is known of them."""
+
+    theta: Array
+    bias: Array
+    scores: Array
+    primal: float
+
+
+class SmoothIterate:
+    """An iterate of an objective that is smooth in the vectors, and what is known at it.
+
+    The variables are U with W = L U, in which the penalty has curvature one, and the biases. With the dual that belongs
+    to the vectors the gap is half the squared length of the gradient.
+    """
+
+    def __init__(self, objective: Objective, start: Start) -> None:
+        self.problem, self.tie = objective.problem, objective.tie
+        self.bias_feature, self.bias_prior = objective.bias_feature, objective.bias_prior
+        self.C = objective.C
+        self.terms = score_terms(objective)
+        self.X, self.axes = _along_axes(self.problem.X)
+        self.squares = self.X.multiply(self.X).tocsr() if sp.issparse(self.X) else self.X * self.X
+        self.matrix, self.columns, self.root_scale = _columns(self.tie)
+        factor = sp.csr_array(self.matrix[:, self.columns] * self.root_scale[None, :])
+        self.turn = _turn(factor, self.X) if self.tie.facts.shares else None
+        self.factor = _handy(factor) if self.turn is None else factor @ self.turn
+        self.factor_transposed = self.factor.T  # W = factor theta'
+        # few features: multiply with the factor first, then with the rows of X; many: the other way round, so that
+        # nothing of the size features x classes is made
+        self.by_class = self.problem.n_features <= self.problem.n_rows
+        self.point = min(self._starts(start), key=lambda point: point.primal)
+        self.terms.at(self.point.scores)
+        self.gradient, self.bias_gradient = self._gradient()
+
+    def _starts(self, start: Start) -> list[Point]:
+        """Zero, and what a start offers."""
+        shape = (self.problem.n_features, self.factor.shape[1])
+        found = [self._point(np.zeros(shape), np.full(self.problem.n_classes, self.bias_prior))]
+        if start.dual is not None:
+            theta, bias = self._adjoint(self.terms.gradient_of(start.dual))
+            found.append(self._point(-theta, self.bias_prior - bias))
+        state = fitting_nodes(start.state, self.matrix, self.problem.n_features)
+        if state is not None:
+            nodes = state.nodes[self.columns].toarray().T if state.is_sparse else state.nodes[:, self.columns]
+            theta = np.ascontiguousarray(nodes / self.root_scale, dtype=np.float64)
+            theta = theta if self.turn is None else theta @ self.turn
+            bias = state.intercept / self.bias_feature if self.bias_feature else found[0].bias
+            found.append(self._point(theta if self.axes is None else self.axes.T @ theta, bias))
+        return [point for point in found if np.isfinite(point.primal)] or [found[0]]
+
+    def node_vectors(self) -> NodeVectors:
+        """The vectors and intercepts of the iterate."""
+        theta = self.point.theta if self.axes is None else self.axes @ self.point.theta
+        theta = theta if self.turn is None else theta @ self.turn.T
+        nodes = np.zeros((self.problem.n_features, self.matrix.shape[1]))
+        nodes[:, self.columns] = theta * self.root_scale
+        return NodeVectors(nodes, self.matrix, self.bias_feature * self.point.bias)
+
+    def vectors(self) -> tuple[NodeVectors | ClassVectors, NodeVectors | None]:
+        """The vectors of the iterate as a solution has them, and what a later solve begins with, if it is not these."""
+        nodes = self.node_vectors()
+        if not self.tie.facts.precision:
+            return nodes, None
+        return ClassVectors(np.asarray(nodes.coef), nodes.intercept), nodes
+
+    def _point(self, theta: Array, bias: Array) -> Point:
+        scores = self._scores(theta, bias)
+        return Point(theta, bias, scores, self._primal(theta, bias, scores))
+
+    def _primal(self, theta: Array, bias: Array, scores: Array) -> float:
+        return self.terms.value(scores) + half_square(theta, bias - self.bias_prior)
+
+    def _gradient(self) -> tuple[Array, Array]:
+        """Of the whole objective at the iterate, in its vectors and in its biases."""
+        gradient, bias_gradient = self._adjoint(self.terms.gradient)
+        return gradient + self.point.theta, bias_gradient + (self.point.bias - self.bias_prior)
+
+    def _scores(self, theta: Array, bias: Array) -> Array:
+        factor = self.factor_transposed
+        scores = self.X @ (theta @ factor) if self.by_class else (self.X @ theta) @ factor
+        scores += self.bias_feature * bias
+        return np.ascontiguousarray(scores)
+
+    def _adjoint(self, scores: Array) -> tuple[Array, Array]:
+        """The adjoint of `_scores`."""
+        theta = (self.X.T @ scores) @ self.factor if self.by_class else self.X.T @ (scores @ self.factor)
+        return np.ascontiguousarray(theta), self.bias_feature * scores.sum(axis=0)
+
+
+def half_square(theta: Array, bias: Array) -> float:
+    return 0.5 * float(np.vdot(theta, theta) + bias @ bias)
+
+
+def _columns(tie: Any) -> tuple[sp.csr_array, npt.NDArray[np.intp], Array]:
+    """The matrix of the result's vectors, its columns that have one, and by what their variables are multiplied."""
+    if tie.facts.paths:
+        scaled = np.flatnonzero(tie.scale > 0)
+        return tie.paths, scaled, np.sqrt(tie.scale[scaled])
+    factor = tie.factor()
+    return factor, np.arange(factor.shape[1]), np.ones(factor.shape[1])
+
+
+def _turn(factor: sp.csr_array, X: Any) -> Array | None:
+    """Orthonormal columns Q that make those of factor @ Q orthogonal; None where that costs more than it saves.
+
+    Vectors shared by many classes and those of the classes themselves are then told apart, and the Hessian is closer to
+    its diagonal: U = Q V has the penalty of V, and no other U with the same scores has a smaller one.
+    """
+    n_classes = factor.shape[0]
+    if sp.issparse(X) or n_classes > _MOST_AXES or n_classes**2 > _TURNED_FOR * X.size:
+        return None
+    values, classes = np.linalg.eigh((factor @ factor.T).toarray())
+    kept = values > _NO_EIGENVALUE * values[-1]
+    return np.asarray(factor.T @ (classes[:, kept] / np.sqrt(values[kept])))
+
+
+def _handy(factor: sp.csr_array) -> Any:
+    """The factor as an array where that is faster, else as it is."""
+    size = factor.shape[0] * factor.shape[1]
+    return factor.toarray() if size <= _DENSE_SIZE or factor.nnz > _DENSE_SHARE * size else factor
+
+
+def _along_axes(X: Any) -> tuple[Any, Any]:
+    """Dense rows along the principal axes of X, and these axes; other rows as they are, and None.
+
+    Penalty and scores do not change when rows and vectors are rotated together, but along these axes the Hessian is
+    closer to its diagonal, which is the preconditioner.
+    """
+    if sp.issparse(X):
+        return X.astype(np.float64, copy=False), None
+    X = np.asarray(X, dtype=np.float64)
+    if X.shape[1] > _MOST_AXES:
+        return X, None
+    squared = X.T @ X
+    if not np.isfinite(squared).all():
+        return X, None
+    axes = np.linalg.eigh(squared)[1]
+    return X @ axes, axes
+
+
+def too_large(X: Any) -> DataError:
+    sizes = np.asarray(abs(X).max(axis=0).todense() if sp.issparse(X) else np.abs(X).max(axis=0)).ravel()
+    column = int(np.argmax(sizes))
+    return DataError(
+        f"column {column} of X reaches {sizes[column]:.3g}, too large for sums of its squares; scale the features, for "
+        "example with sklearn.preprocessing.StandardScaler"
+    )
