@@ -69,8 +69,7 @@ class ClassColumns:
         rows = self.coef[block]
         dense = rows.toarray() if sp.issparse(rows) else rows
         vectors = np.ascontiguousarray(dense.T, dtype=np.float64)
-        squares = _not_lost(np.einsum("jl,jl->l", vectors, vectors), lambda few: vectors[:, few].any(axis=0))
-        return Columns(vectors, _sizes(squares, self.n_features), np.abs(vectors) if magnitudes else None)
+        return Columns(vectors, self.sizes[block], np.abs(vectors) if magnitudes else None)
 
     @cached_property
     def squares(self) -> Ball:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.linalg import solve_triangular
 
 from taxolearn.certificates.columns import ClassColumns, NodeColumns, VectorColumns
 from taxolearn.certificates.factor import least_squares
@@ -18,8 +21,11 @@ from taxolearn.objective import Objective
 from taxolearn.solvers.base import Solution
 from taxolearn.ties import PathSum, merge_nodes
 
-_BLOCK_BYTES = 32 * 2**20  # of vectors at a time
-_DENSE_NODES = 1500  # shared nodes up to which a system is solved by dense algebra
+_BLOCK_BYTES = 2**20  # of class vectors at a time: what is made of them stays in cache
+_LEAST_WIDTH = 64  # features at a time
+_DENSE_NODES = 1500  # shared nodes up to which a system is factorised as a dense one
+_SPARSE = 0.04  # share of entries of a factor's inverse up to which sparse products are faster
+_SHIFT = 1e-10  # of the diagonal of a singular system, as a share of its largest entry
 
 
 class PathSumSide:
@@ -182,42 +188,71 @@ def least_penalty(coef: Any, squares: Ball, tie: PathSum, scale: Array) -> tuple
         found = squares / own * 0.5
         return Ball(found.value, found.error + merges * found.value), 0.0
     shared = sp.csr_array(paths[:, ~alone])
-    found = _split(coef, shared, own, scale[~alone])
+    sizes = norm_bounds(squares.value + squares.error, coef.shape[1])
+    found = _split(coef, sizes, shared, own, scale[~alone])
     return Ball(found.value, found.error + merges * found.value), 0.0
 
 
-def _split(coef: Any, shared: sp.csr_array, own: Array, scale: Array) -> Ball:
-    """The penalty of shared nodes and of what they leave to the classes' own, features in blocks."""
+def _split(coef: Any, sizes: Array, shared: sp.csr_array, own: Array, scale: Array) -> Ball:
+    """The penalty of shared nodes and of what they leave to the classes' own, features in blocks.
+
+    `sizes` are bounds on the norms of the classes' vectors.
+    """
     n_classes, n_features = coef.shape
     spread = sp.csr_array(shared.T * (1.0 / own))
-    solve = _solver(spread @ shared + sp.diags_array(1.0 / scale))
-    left, taken, off, given = (np.zeros(n) for n in (n_classes, len(scale), len(scale), n_classes))
-    width = max(1, _BLOCK_BYTES // (32 * (n_classes + len(scale))))
+    n_under = np.diff(spread.indptr)
+    solve = _solver(spread @ shared + sp.diags_array(1.0 / scale), n_under)
+    left, taken, off = np.zeros(n_classes), np.zeros(len(scale)), np.zeros(len(scale))
+    width = max(_LEAST_WIDTH, _BLOCK_BYTES // (8 * n_classes))
     for first in range(0, n_features, width):
         block = coef[:, first : first + width]
-        block = (block.toarray() if sp.issparse(block) else block).astype(np.float64, copy=False)
+        block = block.toarray() if sp.issparse(block) else block
+        block = np.ascontiguousarray(block, dtype=np.float64)
         nodes = solve(spread @ block)
         rest = block - shared @ nodes
         wrong = spread @ rest - nodes / scale[:, None]
-        for sums, part in ((left, rest), (taken, nodes), (off, wrong), (given, block)):
+        for sums, part in ((left, rest), (taken, nodes), (off, wrong)):
             sums += np.add.reduce(part * part, axis=1)
     blocks = n_features // width + PAIRWISE
-    sizes, norms = norm_bounds(given, n_features), norm_bounds(taken, n_features)
+    norms = norm_bounds(taken, n_features)
     depth = float(np.diff(shared.indptr).max(initial=0)) + 4.0
     error = gamma(depth) * (sizes + shared @ norms)  # of the rest of each class
     lost = n_features * TINY
     rests = Ball(left, error * (2 * np.sqrt(left) + error) + gamma(blocks) * left + lost) / own
     total = (rests.sum() + (Ball(taken, gamma(blocks) * taken + lost) / scale).sum()) * 0.5
-    children = float(np.diff(spread.indptr).max(initial=0)) + 4.0
     most = norm_bounds(left, n_features) + error
-    wrongs = norm_bounds(off, n_features) + gamma(children) * (spread @ most + norms / scale) + spread @ error
+    wrongs = (
+        norm_bounds(off, n_features) + gamma(n_under + 4.0) * (spread @ most + norms / scale) + spread @ error
+    )
     return Ball(total.value, total.error + 0.5 * float(np.sum(scale * wrongs**2)))
 
 
-def _solver(system: Any) -> Any:
-    if system.shape[0] <= _DENSE_NODES:
-        inverse = np.linalg.inv(system.toarray())
-        return lambda right: inverse @ right
-    from scipy.sparse.linalg import splu
+def _solver(system: Any, n_under: npt.NDArray[Any]) -> Callable[[Array], Array]:
+    """What solves the system nearly; `n_under` are the numbers of classes under the nodes."""
+    system = sp.csc_array(system)
+    if not np.isfinite(system.data).all():
+        return lambda right: np.full_like(right, np.nan)
+    try:
+        return _factorised(system, n_under)
+    except (np.linalg.LinAlgError, RuntimeError):  # definite, but singular in floating point
+        shift = _SHIFT * float(system.diagonal().max())
+        return _factorised(sp.csc_array(system + shift * sp.eye_array(len(n_under))), n_under)
 
-    return splu(sp.csc_array(system)).solve
+
+def _factorised(system: sp.csc_array, n_under: npt.NDArray[Any]) -> Callable[[Array], Array]:
+    """With nodes before those above them, the Cholesky factor of a tree has an entry per node and node above it, and
+    its inverse has no more; on a DAG they have a few more."""
+    n = len(n_under)
+    if n > _DENSE_NODES:
+        from scipy.sparse.linalg import splu
+
+        return splu(system).solve  # type: ignore[no-any-return]
+    order = np.argsort(n_under, kind="stable")
+    factor = np.linalg.cholesky(system.toarray()[np.ix_(order, order)])
+    half = np.empty_like(factor)
+    half[:, order] = solve_triangular(factor, np.eye(n), lower=True, check_finite=False)
+    if np.count_nonzero(half) > _SPARSE * n * n:
+        inverse = half.T @ half
+        return lambda right: np.asarray(inverse @ right)
+    down, up = sp.csr_array(half), sp.csr_array(half.T)
+    return lambda right: up @ (down @ right)

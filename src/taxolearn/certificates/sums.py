@@ -182,10 +182,11 @@ def _squares_of(shared: _Sums, numbers: npt.NDArray[Any] | None, clock: Any) -> 
         if shared.many:
             return _by_kernel(duals, shared.X), np.diff(duals.indptr).astype(np.float64)
         vectors, terms = vector_sums(duals, shared.X)
-        products = vectors.multiply(vectors).toarray() if sp.issparse(vectors) else vectors * vectors
-        return np.add.reduce(products, axis=1), np.broadcast_to(
-            np.asarray(terms, dtype=np.float64), duals.shape[0]
-        )
+        if sp.issparse(vectors):
+            squares = segment_sums(vectors.data * vectors.data, vectors.indptr)
+        else:
+            squares = np.add.reduce(vectors * vectors, axis=1)
+        return squares, np.broadcast_to(np.asarray(terms, dtype=np.float64), duals.shape[0])
 
 
 def _by_kernel(duals: sp.csr_array, X: Any) -> Array:
