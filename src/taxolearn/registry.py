@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time a method is load
     from taxolearn.methods.recursive_svm import RecursiveSVM as RecursiveSVM
     from taxolearn.methods.shared_svm import SharedSVM as SharedSVM
     from taxolearn.methods.top_down_svm import TopDownSVM as TopDownSVM
+    from taxolearn.methods.transfer_svm import TransferSVM as TransferSVM
 
 _LIBLINEAR = (
     "Fan, Chang, Hsieh, Wang, Lin: LIBLINEAR: A Library for Large Linear Classification. JMLR 9 (2008); "
@@ -38,6 +39,7 @@ _RECURSIVE = (
     "Dependencies. KDD 2013"
 )
 _TOP_DOWN = "Dumais, Chen: Hierarchical Classification of Web Content. SIGIR 2000"
+_TRANSFER = "Zhou, Xiao, Wu: Hierarchical Classification via Orthogonal Transfer. ICML 2011"
 _TAXONOMY_MATRIX = "Mroueh, Poggio, Rosasco: Multi-category and Taxonomy Learning"
 
 
@@ -163,6 +165,15 @@ METHODS = (
         "a multi-class support vector machine at each inner node, from the root down",
         (),
         _TOP_DOWN,
+        several=False,
+    ),
+    Method(
+        "transfer",
+        "TransferSVM",
+        "transfer_svm",
+        "recursive classifier with sibling margins, nodes drawn to their children",
+        (),
+        _TRANSFER,
         several=False,
     ),
     Method(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from taxolearn.certificates import margin, softmax, structured
+from taxolearn.certificates import margin, siblings, softmax, structured
 from taxolearn.certificates.base import Certificate
 from taxolearn.certificates.factor import FactorSide
 from taxolearn.certificates.graph import GraphSide
@@ -25,7 +25,12 @@ from taxolearn.objective import Objective, Parts
 from taxolearn.solvers.base import Solution
 from taxolearn.ties import TieFacts
 
-_LOSS_SIDES: dict[str, ModuleType] = {"margin": margin, "softmax": softmax, "structured": structured}
+_LOSS_SIDES: dict[str, ModuleType] = {
+    "margin": margin,
+    "softmax": softmax,
+    "structured": structured,
+    "siblings": siblings,
+}
 _MANY = 2**22  # products from which on BLAS would start threads of its own
 
 Side = PathSumSide | FactorSide | GraphSide

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from taxolearn.solvers.path_descent import solve_path_descent
     from taxolearn.solvers.pegasos import PegasosSGD, solve_pegasos
     from taxolearn.solvers.shared import solve_shared
+    from taxolearn.solvers.siblings import solve_siblings
     from taxolearn.solvers.softmax_rows import solve_softmax_rows
     from taxolearn.solvers.structured import solve_structured
     from taxolearn.solvers.tree_sweeps import solve_tree_sweeps
@@ -31,6 +32,7 @@ _HOMES = {
     "solve_path_descent": "path_descent",
     "solve_pegasos": "pegasos",
     "solve_shared": "shared",
+    "solve_siblings": "siblings",
     "solve_softmax_rows": "softmax_rows",
     "solve_structured": "structured",
     "solve_tree_sweeps": "tree_sweeps",
@@ -53,6 +55,7 @@ __all__ = [
     "solve_path_descent",
     "solve_pegasos",
     "solve_shared",
+    "solve_siblings",
     "solve_softmax_rows",
     "solve_structured",
     "solve_tree_sweeps",

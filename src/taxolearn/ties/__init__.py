@@ -5,6 +5,7 @@ from taxolearn.ties.factor import Factor, covariance_tie
 from taxolearn.ties.graph import GraphTie, graph_tie
 from taxolearn.ties.path_sum import PathSum, flat, merge_nodes, path_sum, with_own_nodes
 from taxolearn.ties.shared import SharedTie, shared_tie
+from taxolearn.ties.transfer import transfer_tie
 
 __all__ = [
     "Factor",
@@ -19,5 +20,6 @@ __all__ = [
     "merge_nodes",
     "path_sum",
     "shared_tie",
+    "transfer_tie",
     "with_own_nodes",
 ]
