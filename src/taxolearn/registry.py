@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time a method is load
     from taxolearn.methods.normalized_svm import NormalizedHierarchicalSVM as NormalizedHierarchicalSVM
     from taxolearn.methods.one_vs_rest_logistic import OneVsRestLogistic as OneVsRestLogistic
     from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM as OneVsRestSVM
+    from taxolearn.methods.orthogonal_transfer_svm import OrthogonalTransferSVM as OrthogonalTransferSVM
     from taxolearn.methods.recursive_logistic import RecursiveLogistic as RecursiveLogistic
     from taxolearn.methods.recursive_svm import RecursiveSVM as RecursiveSVM
     from taxolearn.methods.shared_svm import SharedSVM as SharedSVM
@@ -165,6 +166,15 @@ METHODS = (
         "a multi-class support vector machine at each inner node, from the root down",
         (),
         _TOP_DOWN,
+        several=False,
+    ),
+    Method(
+        "orthogonal-transfer",
+        "OrthogonalTransferSVM",
+        "orthogonal_transfer_svm",
+        "recursive classifier with sibling margins, nodes orthogonal to their ancestors",
+        (),
+        _TRANSFER,
         several=False,
     ),
     Method(

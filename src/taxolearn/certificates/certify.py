@@ -14,6 +14,7 @@ from taxolearn.certificates import margin, siblings, softmax, structured
 from taxolearn.certificates.base import Certificate
 from taxolearn.certificates.factor import FactorSide
 from taxolearn.certificates.graph import GraphSide
+from taxolearn.certificates.orthogonal import OrthogonalSide
 from taxolearn.certificates.path_sum import PathSumSide
 from taxolearn.certificates.rounding import Ball, square
 from taxolearn.certificates.scores import Rows, Scores
@@ -33,10 +34,12 @@ _LOSS_SIDES: dict[str, ModuleType] = {
 }
 _MANY = 2**22  # products from which on BLAS would start threads of its own
 
-Side = PathSumSide | FactorSide | GraphSide
+Side = PathSumSide | FactorSide | GraphSide | OrthogonalSide
 
 
 def _tie_side(facts: TieFacts) -> type[Side]:
+    if facts.absolute:
+        return OrthogonalSide
     if facts.learned:
         return SharedSide
     if facts.paths:

@@ -27,7 +27,7 @@ from taxolearn.solvers.structured import memory_shared
 from taxolearn.solvers.unit_geometry import geometry_of
 from taxolearn.vectors import ClassVectors
 
-REQUIRES = Requires(("siblings",))
+REQUIRES = Requires(("siblings",), absolute=True)
 
 _SINGLE_BYTES = 64 * 2**20  # vectors that would take more in double precision are kept in single,
 _SINGLE_TOL = 1e-6  # unless this gap or a smaller one is asked for: single precision may not reach it

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.solvers.unit_metric import Blocks, inverse_blocks
-from taxolearn.ties import Tie
+from taxolearn.ties.signs import best_signs, signed_inverse
 
 Array = npt.NDArray[np.float64]
 
@@ -50,9 +50,85 @@ class Quadratic:
         return None
 
 
-def geometry_of(tie: Tie, state: Any = None) -> Any:
-    """The geometry of a tie; `state` is that of an earlier solve."""
-    return Quadratic(tie)
+class Orthogonal:
+    """Orthogonal transfer: the metric is (K o S)^-1, and S is learned.
+
+    >>> from taxolearn.ties import OrthogonalTie
+    >>> Orthogonal(OrthogonalTie(sp.csr_array([[2.0, 1.0], [1.0, 2.0]])), None).metric().data.tolist()
+    [0.5, 0.0, 0.0, 0.5]
+    """
+
+    def __init__(self, tie: Any, signs: Array | None) -> None:
+        self.blocks = Blocks(tie.component)
+        self.diagonal = tie.matrix.diagonal()
+        first, second, weight = tie.pairs
+        self.signs = np.zeros(len(weight)) if signs is None else np.clip(signs, -1.0, 1.0)
+        of_block = self.blocks.block[first]
+        place = self.blocks.place
+        self.of_block = [np.flatnonzero(of_block == k) for k in range(len(self.blocks.members))]
+        self.pairs = [(place[first[some]], place[second[some]], weight[some]) for some in self.of_block]
+        self.grams = [np.zeros((len(members), len(members))) for members in self.blocks.members]
+        self._invert()
+
+    def _invert(self) -> None:
+        self.matrices = [
+            signed_inverse(self.diagonal[members], pairs, self.signs[some])
+            for members, pairs, some in zip(self.blocks.members, self.pairs, self.of_block, strict=True)
+        ]
+
+    def metric(self) -> Any:
+        """Q for the kernels."""
+        return self.blocks.metric(self.matrices)
+
+    def learn(self, pulls: Any, sums: Array) -> None:
+        """The best S for these duals."""
+        for k, members in enumerate(self.blocks.members):
+            some = pulls[members]
+            gram = some @ some.T
+            gram = gram.toarray() if sp.issparse(gram) else gram
+            self.grams[k] = np.asarray(gram, dtype=np.float64) + np.outer(sums[members], sums[members])
+            if len(self.of_block[k]):
+                self.signs[self.of_block[k]] = best_signs(
+                    self.diagonal[members], self.pairs[k], self.grams[k], self.signs[self.of_block[k]]
+                )
+        self._invert()
+
+    def fill(self, pulls: Any, sums: Array, weights: npt.NDArray[Any], bias: Array) -> None:
+        """weights (features x units) and bias from z: w = Q z."""
+        fill(self.blocks, self.matrices, pulls, sums, weights, bias)
+
+    def penalties(self, pulls: Any, sums: Array, weights: Any, bias: Array) -> tuple[float, float]:
+        """Omega of the vectors, and 1/2 tr(Z' Q Z), which is not above it; from the last `learn` and `fill`."""
+        above = quadratic = 0.0
+        for k, (members, matrix) in enumerate(zip(self.blocks.members, self.matrices, strict=True)):
+            first, second, weight = self.pairs[k]
+            half = matrix @ self.grams[k]
+            products = half @ matrix
+            beside = float(weight @ np.abs(products[first, second]))
+            above += 0.5 * float(self.diagonal[members] @ np.diag(products)) + beside
+            quadratic += 0.5 * float(np.trace(half))
+        return max(above, quadratic), quadratic
+
+    def details(self) -> dict[str, Any]:
+        """S, for the certificate."""
+        return {"signs": self.signs}
+
+    def state(self) -> Any:
+        """S, to go on from."""
+        return self.signs
+
+
+def geometry_of(tie: Any, state: Any = None) -> Any:
+    """The geometry of a tie; `state` is that of an earlier solve, taken if it is one for as many pairs.
+
+    >>> from taxolearn.ties import transfer_tie
+    >>> geometry_of(transfer_tie(None, [0, 1])).details()
+    {}
+    """
+    if not tie.facts.absolute:
+        return Quadratic(tie)
+    known = isinstance(state, np.ndarray) and state.shape == tie.pairs[2].shape and bool(np.isfinite(state).all())
+    return Orthogonal(tie, np.array(state, dtype=np.float64) if known else None)
 
 
 def fill(

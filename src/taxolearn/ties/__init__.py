@@ -3,6 +3,7 @@
 from taxolearn.ties.base import Tie, TieFacts
 from taxolearn.ties.factor import Factor, covariance_tie
 from taxolearn.ties.graph import GraphTie, graph_tie
+from taxolearn.ties.orthogonal import OrthogonalTie, orthogonal_tie
 from taxolearn.ties.path_sum import PathSum, flat, merge_nodes, path_sum, with_own_nodes
 from taxolearn.ties.shared import SharedTie, shared_tie
 from taxolearn.ties.transfer import transfer_tie
@@ -10,6 +11,7 @@ from taxolearn.ties.transfer import transfer_tie
 __all__ = [
     "Factor",
     "GraphTie",
+    "OrthogonalTie",
     "PathSum",
     "SharedTie",
     "Tie",
@@ -18,6 +20,7 @@ __all__ = [
     "flat",
     "graph_tie",
     "merge_nodes",
+    "orthogonal_tie",
     "path_sum",
     "shared_tie",
     "transfer_tie",
