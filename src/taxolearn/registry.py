@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time a method is load
     from taxolearn.methods.shared_svm import SharedSVM as SharedSVM
     from taxolearn.methods.top_down_svm import TopDownSVM as TopDownSVM
     from taxolearn.methods.transfer_svm import TransferSVM as TransferSVM
+    from taxolearn.methods.tree_loss_svm import TreeLossSVM as TreeLossSVM
 
 _LIBLINEAR = (
     "Fan, Chang, Hsieh, Wang, Lin: LIBLINEAR: A Library for Large Linear Classification. JMLR 9 (2008); "
@@ -163,8 +164,8 @@ METHODS = (
         "top-down",
         "TopDownSVM",
         "top_down_svm",
-        "a multi-class support vector machine at each inner node, from the root down",
-        (),
+        "a support vector machine or logistic regression at each inner node, from the root down",
+        ("multiclass", "squared_hinge", "logistic"),
         _TOP_DOWN,
         several=False,
     ),
@@ -182,6 +183,15 @@ METHODS = (
         "TransferSVM",
         "transfer_svm",
         "recursive classifier with sibling margins, nodes drawn to their children",
+        (),
+        _TRANSFER,
+        several=False,
+    ),
+    Method(
+        "tree-loss",
+        "TreeLossSVM",
+        "tree_loss_svm",
+        "hierarchical support vector machine, slacks divided by the tree-induced loss",
         (),
         _TRANSFER,
         several=False,

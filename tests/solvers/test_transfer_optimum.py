@@ -16,7 +16,9 @@ CHAIN = Taxonomy.from_paths(["root/a/b/c", "root/a/b/d", "root/e/f", "root/g"]) 
 
 def grown(seed: int, n_nodes: int) -> Taxonomy:
     rng = np.random.default_rng(seed)
-    return Taxonomy.from_edges([(int(rng.integers(max(0, child - 8), child)), child) for child in range(1, n_nodes)])
+    return Taxonomy.from_edges(
+        [(int(rng.integers(max(0, child - 8), child)), child) for child in range(1, n_nodes)]
+    )
 
 
 CASES = {

@@ -110,7 +110,9 @@ def check_decisions(indptr: Any, children: Any, classes: Any) -> None:
     if n_nodes < 1 or indptr[0] != 0 or indptr[-1] != len(children) or np.any(np.diff(indptr) < 1):
         raise DataError("indptr must rise from 0 to the number of options, with one option per node at least")
     if np.any((children < -1) | (classes < -1) | ((children < 0) & (classes < 0))):
-        raise DataError("every option must lead to a node or to a class, and have -1 for what it does not lead to")
+        raise DataError(
+            "every option must lead to a node or to a class, and have -1 for what it does not lead to"
+        )
     owner = np.repeat(np.arange(n_nodes), np.diff(indptr))
     wrong = np.flatnonzero((children >= 0) & (children <= owner))
     if len(wrong):

@@ -129,9 +129,7 @@ def _price_row(rows, i, y, c, siblings, weights, bias, bias_feature, slots, chos
 
 
 @kernel
-def price(
-    rows, label, cost, siblings, weights, bias, bias_feature, slots, chosen_rows, gaps, report, stop
-):
+def price(rows, label, cost, siblings, weights, bias, bias_feature, slots, chosen_rows, gaps, report, stop):
     """Score the chosen rows along their paths, at frozen vectors, and put the worst violators into their slots.
 
     gaps[i] becomes the gap of row i; report[0] += sum of the losses, report[1] += sum of the gaps.
@@ -179,7 +177,9 @@ def _row_gram(metric, units, own, size, square, out):
 
 
 @kernel
-def _spread(rows, i, units, own, change, size, metric, weights, bias, bias_feature, pulls, touched, chosen, values):
+def _spread(
+    rows, i, units, own, change, size, metric, weights, bias, bias_feature, pulls, touched, chosen, values
+):
     """Add to the vectors what a change of alpha adds: Q times the pulls. `pulls` is zero before and after, and
     `touched` false, one entry per block."""
     for p in range(1, size):
@@ -288,5 +288,18 @@ def ascend(
             change[p] = alpha[p] - slots.alpha[first + p - 1]
             slots.alpha[first + p - 1] = alpha[p]
         _spread(
-            rows, i, units, own, change, size, metric, weights, bias, bias_feature, pulls, touched, chosen, values
+            rows,
+            i,
+            units,
+            own,
+            change,
+            size,
+            metric,
+            weights,
+            bias,
+            bias_feature,
+            pulls,
+            touched,
+            chosen,
+            values,
         )

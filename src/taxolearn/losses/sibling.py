@@ -25,7 +25,8 @@ class SiblingHinge:
     step_group[step_indptr[y] : step_indptr[y + 1]], in rising order, and its own unit there is that of `step_own`. A
     class without steps asks for nothing.
 
-    >>> loss = SiblingHinge(np.array([0, 2, 4]), np.array([0, 2, 4, 5]), np.array([0, 1, 0, 1, 0]), np.array([0, 2, 0, 3, 1]))
+    >>> parts = [0, 2, 4], [0, 2, 4, 5], [0, 1, 0, 1, 0], [0, 2, 0, 3, 1]
+    >>> loss = SiblingHinge(*(np.array(part) for part in parts))
     >>> loss.facts.n_units, loss.n_classes
     (4, 3)
     >>> loss.value(np.array([[2.0, 1.5, 0.0, 3.0]]), np.array([0])).tolist()  # 1 - 0 + 3

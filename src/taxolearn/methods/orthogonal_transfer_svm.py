@@ -69,7 +69,9 @@ class OrthogonalTransferSVM(SiblingMethod):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.K is not None and self.alpha != "auto":
-            raise DataError(f"alpha={show(self.alpha)} belongs to K of (6), and K is given; leave one of them out")
+            raise DataError(
+                f"alpha={show(self.alpha)} belongs to K of (6), and K is given; leave one of them out"
+            )
 
     def _unit_tie(self, problem: Problem, nodes: npt.NDArray[np.int32]) -> Tie:
         return orthogonal_tie(problem.taxonomy, nodes, self.alpha, self.K)

@@ -17,7 +17,7 @@ from taxolearn.ties import Tie
 
 
 def _solver(name: str, value: Any) -> None:
-    check_choice(name, value, ("auto", "dual"))
+    check_choice(name, value, ("auto", "dual", "averaging"))
 
 
 @estimator
@@ -31,11 +31,14 @@ class SiblingMethod(OneLabel):
 
     _decoder = staticmethod(passing_decoder)
     _empty_classes: ClassVar[Literal["drop", "keep"]] = "drop"
-    _solvers: ClassVar[tuple[str, ...]] = ("dual",)
+    _solvers: ClassVar[tuple[str, ...]] = ("dual", "averaging")
 
     solver: Any = parameter(
         default="auto",
-        doc='"dual" goes on until the gap is certified; "auto" takes it.',
+        doc=(
+            '"dual" goes on until the gap is certified; "auto" takes it. "averaging" is the regularized dual averaging '
+            "of Zhou, Xiao and Wu, with bounds in `history_`, for comparison; `max_iter` counts its steps."
+        ),
         check=_solver,
     )
 

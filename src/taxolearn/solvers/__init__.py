@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from taxolearn.solvers.base import Limits, Progress, Requires, Solution, Start, Status, Watch
 
 if TYPE_CHECKING:
+    from taxolearn.solvers.dual_averaging import RegularizedDualAveraging, solve_dual_averaging
     from taxolearn.solvers.graph import solve_graph
     from taxolearn.solvers.interior import solve_interior
     from taxolearn.solvers.level_sweep import solve_level_sweep
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 # Where each solver lives. Loaded on first use: most fits need one.
 _HOMES = {
     "PegasosSGD": "pegasos",
+    "RegularizedDualAveraging": "dual_averaging",
+    "solve_dual_averaging": "dual_averaging",
     "solve_graph": "graph",
     "solve_interior": "interior",
     "solve_level_sweep": "level_sweep",
@@ -42,11 +45,13 @@ __all__ = [
     "Limits",
     "PegasosSGD",
     "Progress",
+    "RegularizedDualAveraging",
     "Requires",
     "Solution",
     "Start",
     "Status",
     "Watch",
+    "solve_dual_averaging",
     "solve_graph",
     "solve_interior",
     "solve_level_sweep",

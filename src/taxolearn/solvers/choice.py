@@ -54,6 +54,7 @@ _HOMES = {
     "pegasos": ("pegasos", "solve_pegasos"),
     "shared": ("shared", "solve_shared"),
     "siblings": ("siblings", "solve_siblings"),
+    "averaging": ("dual_averaging", "solve_dual_averaging"),
     "interior": ("interior", "solve_interior"),
 }
 
@@ -90,8 +91,9 @@ def choose_solver(
 ) -> Solver:
     """The solver asked for, or with "auto" the one `among` these names that suits best.
 
-    "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "siblings" where it is of siblings. With a `checkpoint` the solver must be able to go on
-    from duals. An objective that lacks what the solver asked for requires, or all of them, is an error.
+    "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "siblings" where it compares siblings.
+    With a `checkpoint` the solver must be able to go on from duals. An objective that lacks what the solver asked for
+    requires, or all of them, is an error.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem

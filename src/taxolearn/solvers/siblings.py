@@ -31,7 +31,10 @@ REQUIRES = Requires(("siblings",), absolute=True)
 
 _SINGLE_BYTES = 64 * 2**20  # vectors that would take more in double precision are kept in single,
 _SINGLE_TOL = 1e-6  # unless this gap or a smaller one is asked for: single precision may not reach it
-_ROUND_PASSES = 4  # passes between two looks at the exact gap, and at the metric where that is learned
+_ROUND_PASSES = (
+    50  # passes, at most, between two looks at the exact gap, and at the metric where that is learned,
+)
+_ROUND_SHARE = 0.1  # or until the gap has fallen to this share
 _SLOT_PASSES = 2  # passes over the slots of the rows with the largest gaps, after each pass over everything
 _LARGE_GAP = 0.5  # a gap of at least so many times the mean makes a row one of these
 _LIGHT_STEPS = 2**21  # multiplications in a pass over all rows: with fewer, the calling thread makes it
@@ -160,7 +163,7 @@ class SiblingRun:
         self.arrays = self.arrays._replace(slots=self.kernels.repack(self.arrays.slots, room))
 
     def _begin_with(self, dual: sp.csr_array) -> None:
-        """Take over a dual, units x rows, made feasible: none negative or at units that are no rivals, sums at most c_i."""
+        """Take over a dual, units x rows, made feasible: nothing negative or at units that are no rivals, sums <= c_i."""
         check_start(dual, self.shape[::-1])
         entries = sp.coo_array(dual)
         row, cost = entries.col, self.arrays.cost
@@ -219,8 +222,10 @@ class SiblingRun:
                 gaps = self.arrays.gaps
                 large = np.flatnonzero(gaps > _LARGE_GAP * gaps.sum() / max(1, len(self.weighted)))
                 self._map(_ascend, (self.rng.permutation(large), False))
-            if self.history and seen[1] <= self.limits.tol * self.history[-1].primal:
-                break  # near enough for an exact look
+            if self.history:
+                last = self.history[-1]
+                if seen[1] <= max(_ROUND_SHARE * (last.primal - last.dual), self.limits.tol * last.primal):
+                    break  # time for an exact look
         return not self.run.clock.stop[0]
 
     def _map(self, function: Any, task: Any) -> Array | None:

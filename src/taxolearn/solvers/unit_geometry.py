@@ -127,7 +127,9 @@ def geometry_of(tie: Any, state: Any = None) -> Any:
     """
     if not tie.facts.absolute:
         return Quadratic(tie)
-    known = isinstance(state, np.ndarray) and state.shape == tie.pairs[2].shape and bool(np.isfinite(state).all())
+    known = (
+        isinstance(state, np.ndarray) and state.shape == tie.pairs[2].shape and bool(np.isfinite(state).all())
+    )
     return Orthogonal(tie, np.array(state, dtype=np.float64) if known else None)
 
 

@@ -34,8 +34,8 @@ class Blocks:
         self.start = np.concatenate(([0], np.cumsum(sizes.astype(np.int64) ** 2)))
         if self.start[-1] > _MOST_ENTRIES:
             raise DataError(
-                f"{int(sizes.max()):,} nodes hang together, too many for this solver, which keeps a number for each pair; "
-                "use TopDownSVM"
+                f"{int(sizes.max()):,} nodes hang together, too many for this solver, which keeps a number for each "
+                "pair; use TopDownSVM"
             )
         self.place = np.empty(len(order), dtype=np.int64)
         self.place[order] = np.arange(len(order)) - self.indptr[:-1][self.block[order]]

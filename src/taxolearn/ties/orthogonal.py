@@ -16,7 +16,7 @@ from taxolearn.structure.names import show
 from taxolearn.ties.base import Array, Tie, TieFacts
 from taxolearn.ties.signs import best_signs
 
-_DENSE = 1000  # nodes up to which eigenvalues are found by dense algebra; above, by Lanczos' method on the sparse matrix
+_DENSE = 1000  # nodes up to which eigenvalues are found by dense algebra; above, by Lanczos' method
 _AUTO_SHARE = 0.95  # of the largest alpha that works, taken by alpha="auto"
 _CLEAR = 1e-9  # share of the diagonal by which the comparison matrix must be positive definite
 
@@ -49,8 +49,9 @@ class OrthogonalTie(Tie):
         least = self.largest_share
         if least <= 1.0 + _CLEAR:
             raise DataError(
-                f"the comparison matrix of K is not positive definite (smallest eigenvalue {self.smallest_eigenvalue:.3g}),"
-                f" and the objective would not be convex; multiply what stands beside the diagonal by less than {least:.6g}"
+                "the comparison matrix of K is not positive definite, its smallest eigenvalue being "
+                f"{self.smallest_eigenvalue:.3g}, and the objective would not be convex; multiply what stands beside "
+                f"the diagonal by less than {least:.6g}"
             )
 
     @property

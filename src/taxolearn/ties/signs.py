@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 Array = npt.NDArray[np.float64]
 
-_STEPS = 100  # at most so many of L-BFGS-B
+_STEPS = 30  # at most so many of L-BFGS-B
 _PRECISE = 1e-13  # share of the value below which a gain ends it
 
 

@@ -10,7 +10,7 @@ from taxolearn.ties.graph import GraphTie
 
 
 def transfer_tie(taxonomy: Taxonomy | None, nodes: npt.ArrayLike) -> GraphTie:
-    """1/2 sum over nodes i below the root of (||w_i||^2 + sum over children j of ||w_i - w_j||^2), for some of the nodes.
+    """1/2 sum over nodes i below the root of (||w_i||^2 + sum over children j of ||w_i - w_j||^2), for some nodes.
 
     This is TRANSFER of Zhou, Xiao and Wu (2011), section 5: a graph whose edges are those of the tree without its root,
     with a ridge of one. `nodes` are the ids of the nodes that score rows; the others have the vectors that make the
@@ -32,5 +32,5 @@ def transfer_tie(taxonomy: Taxonomy | None, nodes: npt.ArrayLike) -> GraphTie:
     edges = [(above, node) for node, above in enumerate(parent) if above > 0]
     graph = ClassGraph.from_edges(edges, nodes=range(1, taxonomy.n_nodes))
     place = np.full(taxonomy.n_nodes, -1, dtype=np.int32)
-    place[list(graph.nodes)] = np.arange(graph.n_nodes)
+    place[np.array(graph.nodes, dtype=np.int64)] = np.arange(graph.n_nodes)
     return GraphTie(graph, place[ids], 1.0, np.zeros(graph.n_nodes, dtype=bool))
