@@ -25,7 +25,7 @@ _GROUND = {"kernels", "conic"}
 _BASIS = _GROUND | {"structure", "problem"}
 _SLOTS = _BASIS | {"losses", "ties", "scales", "objective", "vectors", "engines", "decoders"}
 _CORE = _SLOTS | {"solvers", "certificates", "explain", "storage", "registry"}
-_WHOLE = _CORE | {"methods", "metrics", "text", "selection"}
+_WHOLE = _CORE | {"methods", "metrics", "text", "selection", "auditing"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "registry": {"methods"},  # for type checkers only: see the test of cycles
@@ -52,6 +52,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "methods": _CORE,
     "text": _CORE | {"methods", "metrics"},
     "selection": _CORE | {"methods", "metrics"},
+    "auditing": _CORE | {"methods", "metrics"},
     "report": _CORE | {"metrics"},
     "testing": _WHOLE | {"datasets", "cli"},
     "cli": _WHOLE | {"datasets", "report"},

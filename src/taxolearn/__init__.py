@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from taxolearn.registry import METHODS as _METHODS
 
 if TYPE_CHECKING:
+    from taxolearn.auditing import audit as audit
     from taxolearn.registry import *  # noqa: F403
     from taxolearn.scales import node_weights as node_weights
     from taxolearn.selection import select as select
     from taxolearn.storage.loading import load as load
     from taxolearn.structure import ClassGraph as ClassGraph
     from taxolearn.structure import Taxonomy as Taxonomy
+    from taxolearn.structure.versions import diff as diff
     from taxolearn.text.text_classifier import TextClassifier as TextClassifier
 
 __version__ = "0.1.0"
@@ -28,11 +30,23 @@ _HOMES = {method.class_name: f"taxolearn.methods.{method.module}" for method in 
     "ClassGraph": "taxolearn.structure",
     "Taxonomy": "taxolearn.structure",
     "TextClassifier": "taxolearn.text.text_classifier",
+    "audit": "taxolearn.auditing",
+    "diff": "taxolearn.structure.versions",
     "load": "taxolearn.storage.loading",
     "node_weights": "taxolearn.scales",
     "select": "taxolearn.selection",
 }
-_SUBMODULES = ("certificates", "datasets", "errors", "losses", "metrics", "norms", "solvers", "testing")
+_SUBMODULES = (
+    "auditing",
+    "certificates",
+    "datasets",
+    "errors",
+    "losses",
+    "metrics",
+    "norms",
+    "solvers",
+    "testing",
+)
 
 __all__ = sorted(_HOMES)
 

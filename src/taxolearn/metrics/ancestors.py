@@ -47,7 +47,7 @@ def hierarchical_precision(
     0.75
     """
     micro = _is_micro(average)
-    both, of_true, of_pred, weights = _sizes(
+    both, of_true, of_pred, weights = row_sizes(
         "hierarchical_precision", y_true, y_pred, taxonomy, sample_weight
     )
     if micro:
@@ -71,7 +71,9 @@ def hierarchical_recall(
     0.5
     """
     micro = _is_micro(average)
-    both, of_true, of_pred, weights = _sizes("hierarchical_recall", y_true, y_pred, taxonomy, sample_weight)
+    both, of_true, of_pred, weights = row_sizes(
+        "hierarchical_recall", y_true, y_pred, taxonomy, sample_weight
+    )
     if micro:
         return _micro(both, of_true, of_pred, weights)
     return weighted_mean(ratio(both, of_true, of_pred), weights)
@@ -96,7 +98,7 @@ def hierarchical_f1(
     0.25
     """
     micro = _is_micro(average)
-    both, of_true, of_pred, weights = _sizes("hierarchical_f1", y_true, y_pred, taxonomy, sample_weight)
+    both, of_true, of_pred, weights = row_sizes("hierarchical_f1", y_true, y_pred, taxonomy, sample_weight)
     total = of_true + of_pred
     if micro:
         return _micro(2 * both, total, total, weights)
@@ -113,10 +115,16 @@ def _micro(part: IntArray, whole: IntArray, other: IntArray, weights: FloatArray
     return float(ratio(np.dot(part, weights), np.dot(whole, weights), np.dot(other, weights)))
 
 
-def _sizes(
+def row_sizes(
     metric: str, y_true: Any, y_pred: Any, taxonomy: Taxonomy | None, sample_weight: Any
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """|T^ & P^|, |T^| and |P^| of every row, and the row weights."""
+    """|T^ & P^|, |T^| and |P^| of every row, and the row weights; `metric` is what errors call it.
+
+    >>> from taxolearn import Taxonomy
+    >>> taxonomy = Taxonomy.from_paths(["animal/cat", "animal/dog", "plant/tree"])
+    >>> [sizes.tolist() for sizes in row_sizes("hierarchical_f1", ["cat"], ["dog"], taxonomy, None)]
+    [[1], [2], [2], [1.0]]
+    """
     taxonomy = required(taxonomy, metric)
     true, pred, weights = checked(y_true, y_pred, taxonomy, sample_weight)
     t, p = label_sets(true), label_sets(pred)
