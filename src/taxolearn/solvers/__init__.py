@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from taxolearn.solvers.one_vs_rest import solve_one_vs_rest
     from taxolearn.solvers.path_descent import solve_path_descent
     from taxolearn.solvers.pegasos import PegasosSGD, solve_pegasos
+    from taxolearn.solvers.sets import solve_sets
     from taxolearn.solvers.shared import solve_shared
     from taxolearn.solvers.softmax_rows import solve_softmax_rows
     from taxolearn.solvers.structured import solve_structured
@@ -30,6 +31,7 @@ _HOMES = {
     "solve_one_vs_rest": "one_vs_rest",
     "solve_path_descent": "path_descent",
     "solve_pegasos": "pegasos",
+    "solve_sets": "sets",
     "solve_shared": "shared",
     "solve_softmax_rows": "softmax_rows",
     "solve_structured": "structured",
@@ -52,6 +54,7 @@ __all__ = [
     "solve_one_vs_rest",
     "solve_path_descent",
     "solve_pegasos",
+    "solve_sets",
     "solve_shared",
     "solve_softmax_rows",
     "solve_structured",

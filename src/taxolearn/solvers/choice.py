@@ -52,6 +52,7 @@ _HOMES = {
     "softmax_rows": ("softmax_rows", "solve_softmax_rows"),
     "dual": ("structured", "solve_structured"),
     "pegasos": ("pegasos", "solve_pegasos"),
+    "sets": ("sets", "solve_sets"),
     "shared": ("shared", "solve_shared"),
     "interior": ("interior", "solve_interior"),
 }
@@ -149,8 +150,8 @@ def _suited(objective: Objective, limits: Limits, checkpoint: bool) -> str:
     loss, tie = objective.loss.facts, objective.tie.facts
     if tie.learned:
         return "shared"
-    if loss.kind == "structured":
-        return "dual"
+    if loss.kind in ("structured", "sets"):
+        return "dual" if loss.kind == "structured" else "sets"
     if tie.precision:
         return "graph" if loss.kind == "margin" else "newton"
     if not tie.paths:
@@ -199,7 +200,7 @@ def suits_interior(objective: Objective) -> bool:
     [False, True]
     """
     problem, kind = objective.problem, objective.loss.facts.kind
-    if sp.issparse(problem.X):
+    if sp.issparse(problem.X) or kind not in _UNEVEN:
         return False
     n, classes, width = problem.n_rows, problem.n_classes, problem.n_features + 1
     apart = kind == "margin" and not objective.tie.facts.shares
