@@ -11,6 +11,7 @@ from decoders.label_set_cases import check_sets, must_settings, small_taxonomy, 
 from reference.label_sets_twin import all_sets, best_values
 from taxolearn.datasets import random_taxonomy
 from taxolearn.kernels.closures import best_closures, dag_arrays
+from taxolearn.kernels.set_search import search_sets
 from taxolearn.kernels.tree_sets import best_tree_sets
 from taxolearn.structure import Taxonomy
 
@@ -45,6 +46,45 @@ def test_the_best_closures_of_small_dags(block: int) -> None:
         must = must_settings(dag, rng)["root"]
         best = best_values(all_sets(dag, must), potentials)
         check_sets(dag, must, potentials, closures(dag, potentials), best)
+
+
+def searched(dag: Taxonomy, potentials: Any, must: Any, max_steps: int = 10_000) -> Any:
+    return search_sets(potentials, dag_arrays(dag.parent_indptr, dag.parent_indices), must, max_steps)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_the_best_sets_of_small_dags_with_chosen_children(block: int) -> None:
+    for seed in range(20):
+        rng = np.random.default_rng([block, seed])
+        dag = small_taxonomy(rng, dag=True)
+        potentials = tied_potentials(rng, ROWS, dag.n_nodes)
+        for must in must_settings(dag, rng).values():
+            best = best_values(all_sets(dag, must), potentials)
+            values, bounds, indptr, indices, _ = searched(dag, potentials, must)
+            np.testing.assert_array_equal(bounds, values)
+            check_sets(dag, must, potentials, (values, indptr, indices), best)
+
+
+def test_an_unfinished_search_has_a_set_and_a_bound() -> None:
+    """Many nodes with many parents, and no steps to spare: what is found is allowed, what is claimed is above all."""
+    rng = np.random.default_rng(0)
+    left = 0
+    for _ in range(60):
+        edges = {(0, child) for child in range(1, 6)}
+        edges |= {(int(p), child) for child in range(6, 14) for p in rng.choice(np.arange(1, 6), 3, False)}
+        dag = Taxonomy.from_edges(sorted(edges))
+        potentials = (
+            np.where(dag.is_leaf, rng.integers(-6, 3, (ROWS, 14)), rng.integers(-3, 3, (ROWS, 14))) / 4.0
+        )
+        must = ~dag.is_leaf
+        best = best_values(all_sets(dag, must), potentials)
+        values, bounds, indptr, indices, _ = searched(dag, potentials, must, max_steps=0)
+        assert np.all(bounds >= best)
+        check_sets(dag, must, potentials, (values, indptr, indices), values)
+        assert np.all(values[bounds == values] == best[bounds == values])
+        left += int(np.count_nonzero(bounds > values))
+        assert np.all(searched(dag, potentials, must)[0] == best)
+    assert left > 0
 
 
 def slow_tree_value(tree: Taxonomy, must: Any, potential: Any, node: int = 0) -> float:
