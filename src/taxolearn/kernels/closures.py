@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
+from taxolearn.kernels.growing import longer
 
 _SORT_UP_TO = 48  # nodes: a larger set is collected by one look at all nodes
 
@@ -93,15 +94,13 @@ def best_closures(potentials, dag):
         count = 0
         if left > 0.0:
             left, count, search = _settle(0, left, dag, net, search)
-            chosen[:count] = net.queue[:count]
+            _copy(net.queue, count, chosen)
         if left <= 0.0:
             count, search = _best_top(potential, dag, net, chosen, search)
         if size + count > indices.shape[0]:
-            longer = np.empty(2 * indices.shape[0] + count, np.int32)
-            longer[:size] = indices[:size]
-            indices = longer
+            indices = longer(indices, size, count)
         search += 1
-        _put_in_order(chosen[:count], net.seen, search, indices[size : size + count])
+        _put_in_order(chosen, count, net.seen, search, indices, size)
         total = 0.0
         for k in range(size, size + count):
             total += potential[indices[k]]
@@ -240,27 +239,31 @@ def _best_top(potential, dag, net, chosen, search):
             left, count, search = _settle(top, left, dag, net, search)
             if potential[top] + left > best:
                 best = potential[top] + left
-                chosen[:count] = net.queue[:count]
+                _copy(net.queue, count, chosen)
                 size = count
     return size, search
 
 
 @kernel
-def _put_in_order(nodes, seen, search, out):
-    """The nodes by their ids; `search` is a number that `seen` does not have yet."""
-    count = nodes.shape[0]
+def _copy(nodes, count, out):
+    for k in range(count):
+        out[k] = nodes[k]
+
+
+@kernel
+def _put_in_order(nodes, count, seen, search, out, at):
+    """The nodes by their ids into `out`, from place `at` on; `search` is a number that `seen` does not have yet."""
     if count > _SORT_UP_TO:
         for k in range(count):
             seen[nodes[k]] = search
-        at = 0
         for node in range(seen.shape[0]):
             if seen[node] == search:
                 out[at] = node
                 at += 1
         return
     for k in range(count):
-        at = k
-        while at > 0 and out[at - 1] > nodes[k]:
-            out[at] = out[at - 1]
-            at -= 1
-        out[at] = nodes[k]
+        place = at + k
+        while place > at and out[place - 1] > nodes[k]:
+            out[place] = out[place - 1]
+            place -= 1
+        out[place] = nodes[k]

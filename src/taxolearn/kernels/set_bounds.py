@@ -166,7 +166,8 @@ def round_up(graph, bound, found, best):
                 found.chosen[graph.parents[k]] = True
     # every node that was taken has a child if it needs one, and those added above it have one
     if total > best:
-        found.best[:] = found.chosen
+        for node in range(n_nodes):
+            found.best[node] = found.chosen[node]
         return total
     return best
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
+from taxolearn.kernels.growing import longer
 from taxolearn.kernels.set_bounds import (
     FREE,
     IN,
@@ -58,22 +59,17 @@ def search_sets(potentials, dag, must, max_steps):
     bound = bound_arrays(np.zeros(dag.parent_indices.shape[0]), n_nodes)
     found = found_arrays(np.zeros(n_nodes, np.bool_))
     free = np.zeros(n_nodes, np.int8)
-    graph = Graph(
-        np.arange(n_nodes).astype(np.int32),
-        np.empty(n_nodes),
-        dag.parent_indptr.copy(),
-        dag.parent_indices.copy(),
-        needs,
-    )
+    ids = np.arange(n_nodes, dtype=np.int32)
+    graph = Graph(ids, np.empty(n_nodes), dag.parent_indptr, dag.parent_indices, needs)
     size = 0
     for row in range(n_rows):
-        graph.potential[:] = potentials[row]
-        tolerance = _ROUNDING * np.abs(graph.potential).sum()
+        tolerance = 0.0
+        for node in range(n_nodes):
+            graph.potential[node] = potentials[row, node]
+            tolerance += _ROUNDING * abs(potentials[row, node])
         ids, flags, best, top, steps[row] = _first_bound(graph, bound, found, free, tolerance, max_steps)
         if size + ids.shape[0] > indices.shape[0]:
-            longer = np.empty(2 * indices.shape[0] + ids.shape[0], np.int32)
-            longer[:size] = indices[:size]
-            indices = longer
+            indices = longer(indices, size, ids.shape[0])
         values[row] = 0.0
         for k in range(ids.shape[0]):
             if flags[k]:
@@ -148,12 +144,14 @@ def _solve(graph, flags, shift, best, top, tolerance, max_steps):
 def _branch(graph, bound, found, best, top, tolerance, max_steps):
     """Depth first, each node with several parents in or out: (value, bound, steps)."""
     n_nodes = graph.ids.shape[0]
-    states = np.zeros((8, n_nodes), np.int8)
-    node_of = np.zeros(8, np.int32)
-    choice = np.zeros(8, np.int8)
-    turned = np.zeros(8, np.bool_)
-    limits = np.zeros(8)
-    limits[0] = top
+    shared = 1
+    for node in range(n_nodes):
+        shared += graph.indptr[node + 1] - graph.indptr[node] > 1
+    states = np.zeros((shared + 1, n_nodes), np.int8)
+    node_of = np.zeros(shared + 1, np.int32)
+    choice = np.zeros(shared + 1, np.int8)
+    turned = np.zeros(shared + 1, np.bool_)
+    limits = np.full(shared + 1, top)
     depth = 0
     steps = 0
     while True:
@@ -165,14 +163,8 @@ def _branch(graph, bound, found, best, top, tolerance, max_steps):
                 for d in range(1, depth + 1):
                     if not turned[d]:
                         limit = max(limit, limits[d])
-                return best, min(limit, top), steps
+                return best, limit, steps
             depth += 1
-            if depth == states.shape[0]:
-                states = np.concatenate((states, np.zeros_like(states)))
-                node_of = np.concatenate((node_of, np.zeros_like(node_of)))
-                choice = np.concatenate((choice, np.zeros_like(choice)))
-                turned = np.concatenate((turned, np.zeros_like(turned)))
-                limits = np.concatenate((limits, np.zeros_like(limits)))
             node_of[depth] = which
             choice[depth] = IN if bound.weight[which] >= 0.5 else OUT
             turned[depth] = False
@@ -184,7 +176,8 @@ def _branch(graph, bound, found, best, top, tolerance, max_steps):
                 return best, best, steps
             turned[depth] = True
             choice[depth] = IN + OUT - choice[depth]
-        states[depth] = states[depth - 1]
+        for node in range(n_nodes):
+            states[depth, node] = states[depth - 1, node]
         _decide(graph, states[depth], node_of[depth], choice[depth])
 
 
@@ -235,7 +228,8 @@ def _improve(graph, found, best):
     """Add ends with the nodes above them, and drop ends with those that need them, as long as that is better."""
     n_nodes = graph.ids.shape[0]
     chosen = found.best
-    found.kids[:] = 0
+    for node in range(n_nodes):
+        found.kids[node] = 0
     for node in range(1, n_nodes):
         if chosen[node]:
             for k in range(graph.indptr[node], graph.indptr[node + 1]):

@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
+from taxolearn.kernels.growing import longer
 
 
 @kernel
@@ -42,9 +43,7 @@ def best_tree_sets(potentials, parent, subtree_end, must):
     for row in range(n_rows):
         climb_tree(potentials[row], parent, subtree_end, must, value, pick, gain, best, best_child)
         if size + n_nodes > indices.shape[0]:
-            longer = np.empty(2 * indices.shape[0] + n_nodes, np.int32)
-            longer[:size] = indices[:size]
-            indices = longer
+            indices = longer(indices, size, n_nodes)
         indices[size] = 0
         size += 1
         total = potentials[row, 0]
