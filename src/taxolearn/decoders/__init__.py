@@ -4,6 +4,9 @@ from taxolearn.decoders.base import Answers, Contest, Decoder, RowFacts
 from taxolearn.decoders.best import Best
 from taxolearn.decoders.calibration import comparable, fit_sigmoids, normalized, sigmoid
 from taxolearn.decoders.choice import DECODERS, best_class, best_or_thresholds, decoder_of, top_down_decoder
+from taxolearn.decoders.label_sets import LabelSets, decode_sets
+from taxolearn.decoders.label_space import LabelSpace
+from taxolearn.decoders.set_programme import SetProgramme
 from taxolearn.decoders.thresholds import Thresholds, above, tune_thresholds
 from taxolearn.decoders.top_down import TopDown
 
@@ -13,13 +16,17 @@ __all__ = [
     "Best",
     "Contest",
     "Decoder",
+    "LabelSets",
+    "LabelSpace",
     "RowFacts",
+    "SetProgramme",
     "Thresholds",
     "TopDown",
     "above",
     "best_class",
     "best_or_thresholds",
     "comparable",
+    "decode_sets",
     "decoder_of",
     "fit_sigmoids",
     "normalized",
