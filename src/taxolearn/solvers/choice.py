@@ -58,6 +58,10 @@ _HOMES = {
 }
 
 
+# users know one name for what ascends on the duals, whatever the loss
+_STANDS_FOR = {("descent", "softmax"): "softmax_rows", ("dual", "sets"): "sets"}
+
+
 class _Solvers(Mapping[str, Solver]):
     """Solvers by name; a module is loaded when its solver is asked for."""
 
@@ -86,7 +90,7 @@ def choose_solver(
 ) -> Solver:
     """The solver asked for, or with "auto" the one `among` these names that suits best.
 
-    "descent" stands for "softmax_rows" where the loss is softmax. With a `checkpoint` the solver must be able to go on
+    "descent" stands for "softmax_rows" where the loss is softmax, and "dual" for "sets" where it is over sets. With a `checkpoint` the solver must be able to go on
     from duals. An objective that lacks what the solver asked for requires, or all of them, is an error.
 
     >>> from taxolearn.losses import Hinge
@@ -135,8 +139,7 @@ def _by_preference(
 
 def _named(name: str, objective: Objective, checkpoint: bool) -> tuple[Solver, str | None]:
     """The solver that a name stands for, and in words what it lacks."""
-    of_rows = name == "descent" and objective.loss.facts.kind == "softmax"
-    solver = SOLVERS["softmax_rows" if of_rows else name]
+    solver = SOLVERS[_STANDS_FOR.get((name, objective.loss.facts.kind), name)]
     missing = solver.requires.missing(objective)
     if missing is not None:
         return solver, f"solver={name!r} needs {missing}"
@@ -151,7 +154,7 @@ def _suited(objective: Objective, limits: Limits, checkpoint: bool) -> str:
     if tie.learned:
         return "shared"
     if loss.kind in ("structured", "sets"):
-        return "dual" if loss.kind == "structured" else "sets"
+        return "dual"
     if tie.precision:
         return "graph" if loss.kind == "margin" else "newton"
     if not tie.paths:
