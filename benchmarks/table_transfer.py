@@ -125,7 +125,9 @@ def main() -> None:
             X, y, tree = tasks(folder, deep)[top]
             share = (DEEP_SHARE if deep else SHARE)[top]
             found = run(X, y, tree, share, splits)
-            head = f"{top}{'.Hierarchical' if deep else ''} ({len(y)} rows, {round(share * len(y))} to train on)"
+            head = (
+                f"{top}{'.Hierarchical' if deep else ''} ({len(y)} rows, {round(share * len(y))} to train on)"
+            )
             told += [show(f"{head}, {rule}", found[rule]) for rule in found]
     print("\n" + "\n".join(told), flush=True)
     clef(folder)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from taxolearn.certificates import margin, siblings, softmax, structured
+from taxolearn.certificates import margin, sets, siblings, softmax, structured
 from taxolearn.certificates.base import Certificate
 from taxolearn.certificates.factor import FactorSide
 from taxolearn.certificates.graph import GraphSide
@@ -31,6 +31,7 @@ _LOSS_SIDES: dict[str, ModuleType] = {
     "softmax": softmax,
     "structured": structured,
     "siblings": siblings,
+    "sets": sets,
 }
 _MANY = 2**22  # products from which on BLAS would start threads of its own
 
@@ -51,7 +52,8 @@ def certify(objective: Objective | Parts, solution: Solution, engine: Engine | N
     """Both objectives of the solution's vectors and dual, evaluated from the definition, and bounds on their rounding.
 
     With v_l = sum_i m_il x_i and beta_l = s sum_i m_il, M being what the dual makes of the rows (d_il y_il for a loss
-    of the margin, c_i (1[l = y_i] - p_il) for softmax, what row i pushes up and down for a structured hinge),
+    of the margin, c_i (1[l = y_i] - p_il) for softmax, what row i pushes up and down for a structured hinge,
+    c_i (y_in - mu_in) for one over sets),
 
         primal = penalty of the tie(W) + 1/2 sum_l (b_l - b_0)^2 + sum of the losses
         dual   = -1/2 square of the tie(V) - 1/2 sum_l beta_l^2 - b_0 sum_l beta_l - conjugates of the losses

@@ -12,6 +12,9 @@ from taxolearn.decoders.choice import (
     top_down_decoder,
     unit_nodes,
 )
+from taxolearn.decoders.label_sets import LabelSets, decode_sets
+from taxolearn.decoders.label_space import LabelSpace
+from taxolearn.decoders.set_programme import SetProgramme
 from taxolearn.decoders.thresholds import Thresholds, above, tune_thresholds
 from taxolearn.decoders.top_down import TopDown
 
@@ -21,13 +24,17 @@ __all__ = [
     "Best",
     "Contest",
     "Decoder",
+    "LabelSets",
+    "LabelSpace",
     "RowFacts",
+    "SetProgramme",
     "Thresholds",
     "TopDown",
     "above",
     "best_class",
     "best_or_thresholds",
     "comparable",
+    "decode_sets",
     "decoder_of",
     "fit_sigmoids",
     "normalized",

@@ -6,6 +6,7 @@ from taxolearn.errors import DataError
 from taxolearn.losses.base import Loss, LossFacts, MarginLoss
 from taxolearn.losses.hinge import Hinge
 from taxolearn.losses.logistic import Logistic
+from taxolearn.losses.sets import SetHinge, set_hinge, star_hinge
 from taxolearn.losses.sibling import SiblingHinge, sibling_hinge
 from taxolearn.losses.softmax import Softmax
 from taxolearn.losses.squared_hinge import SquaredHinge
@@ -38,11 +39,14 @@ __all__ = [
     "Loss",
     "LossFacts",
     "MarginLoss",
+    "SetHinge",
     "SiblingHinge",
     "Softmax",
     "SquaredHinge",
     "StructuredHinge",
     "margin_loss",
+    "set_hinge",
     "sibling_hinge",
+    "star_hinge",
     "structured_hinge",
 ]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from taxolearn.solvers.path_descent import solve_path_descent
     from taxolearn.solvers.pegasos import PegasosSGD, solve_pegasos
     from taxolearn.solvers.quasi_newton import solve_quasi_newton
+    from taxolearn.solvers.sets import solve_sets
     from taxolearn.solvers.shared import solve_shared
     from taxolearn.solvers.siblings import solve_siblings
     from taxolearn.solvers.softmax_rows import solve_softmax_rows
@@ -36,6 +37,7 @@ _HOMES = {
     "solve_path_descent": "path_descent",
     "solve_pegasos": "pegasos",
     "solve_quasi_newton": "quasi_newton",
+    "solve_sets": "sets",
     "solve_shared": "shared",
     "solve_siblings": "siblings",
     "solve_softmax_rows": "softmax_rows",
@@ -62,6 +64,7 @@ __all__ = [
     "solve_path_descent",
     "solve_pegasos",
     "solve_quasi_newton",
+    "solve_sets",
     "solve_shared",
     "solve_siblings",
     "solve_softmax_rows",

@@ -55,6 +55,7 @@ _HOMES = {
     "softmax_rows": ("softmax_rows", "solve_softmax_rows"),
     "dual": ("structured", "solve_structured"),
     "pegasos": ("pegasos", "solve_pegasos"),
+    "sets": ("sets", "solve_sets"),
     "shared": ("shared", "solve_shared"),
     "siblings": ("siblings", "solve_siblings"),
     "averaging": ("dual_averaging", "solve_dual_averaging"),
@@ -63,7 +64,11 @@ _HOMES = {
 
 
 # what a name stands for where the loss is of this kind
-_BY_KIND = {("descent", "softmax"): "softmax_rows", ("dual", "siblings"): "siblings"}
+_BY_KIND = {
+    ("descent", "softmax"): "softmax_rows",
+    ("dual", "siblings"): "siblings",
+    ("dual", "sets"): "sets",
+}
 
 
 class _Solvers(Mapping[str, Solver]):
@@ -94,7 +99,8 @@ def choose_solver(
 ) -> Solver:
     """The solver asked for, or with "auto" the one `among` these names that suits best.
 
-    "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "siblings" where it compares siblings.
+    "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "siblings" where it compares siblings
+    and for "sets" where it is over sets.
     With a `checkpoint` the solver must be able to go on from duals. An objective that lacks what the solver asked for
     requires, or all of them, is an error.
 
@@ -158,7 +164,7 @@ def _suited(objective: Objective, limits: Limits, checkpoint: bool) -> str:
     loss, tie = objective.loss.facts, objective.tie.facts
     if tie.learned:
         return "shared"
-    if loss.kind in ("structured", "siblings"):
+    if loss.kind in ("structured", "siblings", "sets"):
         return "dual"
     if tie.precision:
         return "graph" if loss.kind == "margin" else _smooth(objective, limits)
@@ -216,7 +222,7 @@ def suits_interior(objective: Objective) -> bool:
     [False, True]
     """
     problem, kind = objective.problem, objective.loss.facts.kind
-    if sp.issparse(problem.X):
+    if sp.issparse(problem.X) or kind not in _UNEVEN:
         return False
     n, classes, width = problem.n_rows, problem.n_classes, problem.n_features + 1
     apart = kind == "margin" and not objective.tie.facts.shares

@@ -27,7 +27,13 @@ def check_loss(loss: Any) -> None:
     assert isinstance(facts, LossFacts), "facts must be a LossFacts"
     assert loss.key() == loss.key(), "key must be the same at every call"
     assert np.isfinite(loss.low_intercept(10.0)), "low_intercept must be a number"
-    {"margin": _check_margin, "softmax": _check_softmax, "structured": _check_structured}[facts.kind](loss)
+    checks = {
+        "margin": _check_margin,
+        "softmax": _check_softmax,
+        "structured": _check_structured,
+        "sets": _check_sets,
+    }
+    checks[facts.kind](loss)
 
 
 def _check_margin(loss: Any) -> None:
@@ -100,6 +106,20 @@ def _check_softmax(loss: Any) -> None:
     np.testing.assert_allclose(
         gaps, 0.0, atol=1e-9, err_msg="Fenchel-Young is no equality at the probabilities"
     )
+
+
+def _check_sets(loss: Any) -> None:
+    n = loss.n_nodes
+    assert loss.facts.n_units == n, "a loss over sets scores every node"
+    assert np.all(np.repeat(np.arange(n), np.diff(loss.parent_indptr)) > loss.parent_indices), (
+        "parents must have smaller numbers than their children"
+    )
+    assert loss.must.shape == loss.miss.shape == loss.false_alarm.shape == (n,), (
+        "costs and flags are per node"
+    )
+    assert np.all(loss.miss >= 0), "a miss must not cost less than nothing"
+    assert np.all(loss.false_alarm >= 0), "a false alarm must not cost less than nothing"
+    assert loss.miss[0] == loss.false_alarm[0] == 0, "the root is in every set and costs nothing"
 
 
 def _check_structured(loss: Any) -> None:

@@ -1,0 +1,400 @@
+"""Structured hinge over label sets: exact steps on each row's node marginals, vectors kept at the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.engines import Clock, Run, running
+from taxolearn.engines.base import TaskFunction
+from taxolearn.losses.sets import SetHinge
+from taxolearn.objective import Objective
+from taxolearn.solvers.base import (
+    Limits,
+    Progress,
+    Requires,
+    Solution,
+    Start,
+    Watch,
+    check_requirements,
+    check_start,
+    status_of,
+)
+from taxolearn.solvers.structured import memory_shared
+from taxolearn.vectors import NodeVectors
+
+REQUIRES = Requires(("sets",), paths=True, independent=True)
+
+_SINGLE_BYTES = 64 * 2**20  # node vectors that would take more in double precision are kept in single,
+_SINGLE_TOL = 1e-6  # unless this gap or a smaller one is asked for: single precision may not reach it
+_SLOT_PASSES = 5  # passes over the slots of the rows with the largest gaps, after each pass over everything
+_LARGE_GAP = 0.5  # a gap of at least so many times the mean makes a row one of these
+_THREAD_ENTRIES = 2**20  # of X: with fewer, threads cost more than they save
+_LIGHT_STEPS = 2**21  # multiplications in a pass over all rows: with fewer, the calling thread makes it
+_LEAST_CURVATURE = (
+    1e-6  # of a node, as a share of the largest cost; vectors of scale zero have none of their own
+)
+_FEASIBLE = (
+    1e-9  # share by which marginals of a start may break a bound; others are put back to the row's own set
+)
+_LIMITS = Limits(tol=1e-3)
+
+Array = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.intp]
+
+
+def solve_sets(
+    objective: Objective, limits: Limits = _LIMITS, start: Start | None = None, watch: Watch | None = None
+) -> Solution:
+    """Minimise 1/2 sum_n ||u_n||^2 / a_n + sum_i c_i max over sets Y of Delta(Y, Y_i) + s_i(Y) - s_i(Y_i).
+
+    s_i(Y) is the sum of u_n . x_i over the nodes of Y, Delta and the sets come from the loss (see `SetHinge`), c_i is C
+    times the weight of row i, and the bias is the weight of one more feature of value `bias_feature`. Every step is the
+    optimum over one row's node marginals, which are kept sparse: on a tree by a programme over piecewise linear
+    functions, on a DAG by maximum closures. A pass visits all rows at all nodes, then a few times those of large
+    gaps at their active nodes. The dual, nodes x rows, is c_i |mu_in - y_in|. Any dual can be a start; rows whose
+    marginals are not feasible begin anew. Where there are enough entries, rows are improved by several threads at once and
+    without locks.
+
+    >>> from taxolearn.losses import star_hinge
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.ties import flat
+    >>> problem = make_problem([[-1.0], [1.0], [0.5]], [["a"], ["b"], ["a", "b"]])
+    >>> solution = solve_sets(Objective(problem, star_hinge(2), flat(3), C=10.0), Limits(tol=1e-6))
+    >>> solution.status.value, solution.vectors.coef.shape
+    ('converged', (3, 1))
+    """
+    check_requirements("sets", REQUIRES, objective)
+    with memory_shared(limits) as run:
+        ascent = SetRun(objective, limits, run, watch)
+        if start is not None and start.dual is not None:
+            ascent.begin_with(start.dual)
+        return ascent.solve()
+
+
+class Arrays(NamedTuple):
+    """What the kernels read, and the vectors (`nodes`, `bias`), `slots` and `gaps` that they change in place."""
+
+    rows: Any
+    square: Array
+    sets: Any
+    cost: Array
+    space: Any
+    nodes: npt.NDArray[Any]
+    bias: Array
+    bias_feature: float
+    slots: Any
+    gaps: Array
+
+
+def _ascend_all(arrays: Arrays, order: Ids, clock: Clock) -> Any:
+    """Improve the marginals of some rows; several such tasks write to the same vectors at once.
+
+    Returns summed losses and gaps, as met on the way, and the new slots of these rows.
+    """
+    from taxolearn.kernels.set_passes import ascend_all
+
+    report, scores = np.zeros(2), np.empty(arrays.nodes.shape[1], dtype=arrays.nodes.dtype)
+    a = arrays
+    slots = ascend_all(
+        a.rows, a.square, a.sets, a.cost, a.space, a.nodes, a.bias, a.bias_feature, a.slots, order, scores, a.gaps,
+        report, clock.stop,
+    )  # fmt: skip
+    return report, order, *slots
+
+
+def _ascend_some(arrays: Arrays, order: Ids, clock: Clock) -> Any:
+    """The same on the nodes of the rows' slots alone."""
+    from taxolearn.kernels.set_passes import ascend_some
+
+    report = np.zeros(2)
+    a = arrays
+    ascend_some(
+        a.rows, a.square, a.sets, a.cost, a.space, a.nodes, a.bias, a.bias_feature, a.slots, order, a.gaps, report,
+        clock.stop,
+    )  # fmt: skip
+    return (report,)
+
+
+def _price(arrays: Arrays, rows: Ids, clock: Clock) -> Any:
+    """Summed losses and gaps of some rows at the vectors as they stand, in double precision."""
+    from taxolearn.kernels.set_passes import price
+
+    report, scores = np.zeros(2), np.empty(arrays.nodes.shape[1])
+    a = arrays
+    price(
+        a.rows, a.sets, a.cost, a.space, a.nodes, a.bias, a.bias_feature, a.slots, rows, scores, a.gaps, report,
+        clock.stop,
+    )  # fmt: skip
+    return (report,)
+
+
+def _make_vectors(arrays: Arrays, _: None, clock: Clock) -> bool:
+    """Make the vectors anew from the marginals."""
+    from taxolearn.kernels.set_passes import weights_of
+
+    a = arrays
+    weights_of(a.rows, a.sets, a.cost, a.space, a.nodes, a.bias, a.bias_feature, a.slots, clock.stop)
+    return True
+
+
+class SetRun:
+    """One solve: what the kernels read, and the slots and node vectors that they change."""
+
+    def __init__(self, objective: Objective, limits: Limits, run: Run, watch: Watch | None = None) -> None:
+        from taxolearn.kernels import set_passes
+        from taxolearn.kernels.dual_descent import row_squares
+        from taxolearn.kernels.rows import rows_of
+
+        problem, loss, tie = objective.problem, objective.loss, objective.tie
+        self.kernels, self.objective, self.limits, self.watch = set_passes, objective, limits, watch
+        self.run, self.clock = run, run.clock
+        self.scale = np.asarray(tie.paths @ tie.scale, dtype=np.float64)  # one node per unit
+        self.own: sp.csr_array = loss.sets(problem)
+        cost = objective.C * loss.weights(problem)
+        self.weighted = np.flatnonzero(cost > 0)
+        entries = problem.X.nnz if sp.issparse(problem.X) else problem.X.size
+        self.n_threads = run.engine.n_workers if entries >= _THREAD_ENTRIES else 1
+        self.light = self.n_threads == 1 and (entries + 8 * problem.n_rows) * loss.n_nodes <= _LIGHT_STEPS
+        single = problem.n_features * loss.n_nodes * 8 > _SINGLE_BYTES and limits.tol > _SINGLE_TOL
+        rows: Any = rows_of(problem.X)
+        self.arrays = Arrays(
+            rows,
+            row_squares(rows, objective.bias_feature),
+            set_passes.Sets(self.own.indptr.astype(np.int64), self.own.indices.astype(np.int32)),
+            cost,
+            kernel_space(loss, self.scale),
+            np.zeros((problem.n_features, loss.n_nodes), dtype=np.float32 if single else np.float64),
+            np.zeros(loss.n_nodes),
+            objective.bias_feature,
+            self._slots(self.own),
+            np.zeros(problem.n_rows),
+        )
+        self.rng = np.random.default_rng(limits.seed)
+        self.done = 0
+        self.exact: Progress | None = None  # of the vectors as they stand
+        self.history: list[Progress] = []
+
+    def _slots(self, mu: sp.csr_array) -> Any:
+        """Slots of marginals, rows x nodes, each row in rising order."""
+        start, count = mu.indptr[:-1].astype(np.int64), np.diff(mu.indptr).astype(np.int32)
+        return self.kernels.Slots(start, count, mu.indices.astype(np.int32), mu.data.astype(np.float64))
+
+    def begin_with(self, dual: sp.csr_array) -> None:
+        """Take over a dual, nodes x rows; rows whose marginals are not feasible begin with their own set."""
+        loss: SetHinge = self.objective.loss
+        n_rows = self.objective.problem.n_rows
+        check_start(dual, (loss.n_nodes, n_rows))
+        cost = self.arrays.cost
+        parts = sp.coo_array(sp.csr_array(dual).T)
+        share = np.divide(
+            parts.data, cost[parts.row], out=np.zeros(len(parts.data)), where=cost[parts.row] > 0
+        )
+        moved = sp.csr_array((share, (parts.row, parts.col)), shape=self.own.shape)
+        both = sp.csr_array(
+            self.own - 2.0 * self.own.multiply(moved) + moved
+        )  # 1 - d where y = 1, d elsewhere
+        wrong = ~feasible_rows(loss, both, _FEASIBLE)
+        kept = sp.csr_array(sp.diags_array((~wrong).astype(np.float64)) @ both)
+        kept = sp.csr_array(kept + sp.diags_array(wrong.astype(np.float64)) @ self.own)
+        np.clip(kept.data, 0.0, 1.0, out=kept.data)
+        # the nodes of y stand in every slot, at zero too
+        self.arrays = self.arrays._replace(slots=self._slots(_with_places(kept, self.own)))
+        self.make_vectors()
+
+    def make_vectors(self) -> None:
+        """The vectors that the marginals make: rounding, and threads that write at once, blur them."""
+        self.run.map(_make_vectors, self.arrays, [None], light=self.light)
+
+    def solve(self) -> Solution:
+        """Passes until the gap or a limit is reached; the last entry of the history is exact."""
+        self._passes()
+        if self.exact is None:
+            with self.to_the_end():
+                self.make_vectors()  # those of the start may have been cut short
+                self.exact = self.price()
+        return self.solution()
+
+    @contextmanager
+    def to_the_end(self) -> Iterator[None]:
+        """What is done in here tells what was reached: neither time nor the first Ctrl-C cuts it short."""
+        limited = self.run
+        with running(limited.engine, to_the_end=True) as self.run:
+            yield
+            if self.run.clock.stop[0]:
+                raise KeyboardInterrupt  # asked twice: leave at once
+        self.run = limited
+
+    def _passes(self) -> None:
+        gap = last = np.inf
+        while self.done < self.limits.max_iter and not self.run.over():
+            self.exact = None
+            self.done += 1
+            report, whole = self._ascend()
+            if not whole:
+                return
+            primal = self._penalty() + report[0]
+            last, gap = gap, report[1] / primal if primal > 0 else 0.0
+            self._note(primal, primal - report[1])
+            for _ in range(_SLOT_PASSES):
+                gaps = self.arrays.gaps
+                large = np.flatnonzero(gaps > _LARGE_GAP * gaps.sum() / max(1, len(self.weighted)))
+                self._reports(_ascend_some, self._pieces(self.rng.permutation(large)))
+            if self.n_threads > 1:
+                self.make_vectors()
+            # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall
+            if gap * (min(1.0, 0.9 * gap / last) if self.done > 1 else 1.0) <= self.limits.tol:
+                self.exact = self.price()
+                if self.exact is not None and self.exact.gap <= self.limits.tol:
+                    return
+
+    def _note(self, primal: float, dual: float) -> Progress:
+        progress = Progress(self.clock.seconds, self.done, primal, dual)
+        self.history.append(progress)
+        if self.watch is not None:
+            self.watch(progress, self.dual)
+        return progress
+
+    def _pieces(self, rows: Ids) -> list[Ids]:
+        if self.n_threads == 1:
+            return [rows] if len(rows) else []
+        return [piece for piece in np.array_split(rows, self.n_threads) if len(piece)]
+
+    def _reports(self, function: TaskFunction, tasks: list[Any]) -> tuple[Array, list[Any], bool]:
+        """The sum of what tasks report, all they return, and whether none was dropped or cut short."""
+        found = self.run.map(function, self.arrays, tasks, light=self.light)
+        done = [one for one in found if one is not None]
+        whole = len(done) == len(tasks) and not self.run.clock.stop[0]
+        return np.sum([one[0] for one in done], axis=0) if done else np.zeros(2), done, whole
+
+    def _ascend(self) -> tuple[Array, bool]:
+        """One visit to all rows, in random order; summed losses and gaps as met on the way."""
+        report, done, whole = self._reports(_ascend_all, self._pieces(self.rng.permutation(self.weighted)))
+        if not done:
+            return report, whole
+        old = self.arrays.slots
+        start, count = old.start.copy(), old.count.copy()
+        visited = np.zeros(len(start), dtype=bool)
+        parts, filled = [], 0
+        for _, order, counts, nodes, mu in done:
+            start[order] = filled + np.cumsum(counts) - counts
+            count[order] = counts
+            visited[order] = True
+            filled += len(nodes)
+            parts.append((nodes, mu))
+        rest = np.flatnonzero(~visited)
+        if len(rest):
+            place = np.repeat(old.start[rest], old.count[rest]) + _within(old.count[rest])
+            parts.append((old.nodes[place], old.mu[place]))
+            start[rest] = filled + np.cumsum(old.count[rest]) - old.count[rest]
+        nodes, mu = (np.concatenate(part) for part in zip(*parts, strict=True))
+        self.arrays = self.arrays._replace(slots=self.kernels.Slots(start, count, nodes, mu))
+        return report, whole
+
+    def price(self) -> Progress | None:
+        """Primal and dual of the vectors as they stand; None where this is cut short."""
+        report, _, whole = self._reports(_price, self._pieces(self.weighted))
+        if not whole:
+            return None
+        primal = self._penalty() + report[0]
+        return self._note(primal, primal - report[1])
+
+    def _penalty(self) -> float:
+        from taxolearn.kernels.simplex_passes import node_squares
+
+        squares = node_squares(self.arrays.nodes, self.arrays.bias)
+        has = self.scale > 0
+        return 0.5 * float(np.sum(squares[has] / self.scale[has]))
+
+    def marginals(self) -> sp.csr_array:
+        """mu as it stands, rows x nodes."""
+        slots = self.arrays.slots
+        place = np.repeat(slots.start, slots.count) + _within(slots.count)
+        indptr = np.concatenate(([0], np.cumsum(slots.count)))
+        return sp.csr_array((slots.mu[place], slots.nodes[place], indptr), shape=self.own.shape)
+
+    def dual(self) -> sp.csr_array:
+        """c_i |mu_in - y_in|, nodes x rows."""
+        moved = sp.csr_array(self.marginals() - self.own)
+        moved.eliminate_zeros()
+        moved.data = np.abs(moved.data) * np.repeat(self.arrays.cost, np.diff(moved.indptr))
+        return sp.csr_array(moved.T)
+
+    def solution(self) -> Solution:
+        """What was reached, `exact` being its bounds."""
+        assert self.exact is not None
+        arrays, tie = self.arrays, self.objective.tie
+        vectors = NodeVectors(arrays.nodes, tie.paths, arrays.bias_feature * arrays.bias)
+        dual = self.dual()
+        self.run.over()  # a last look, so that no request goes unheard
+        status = status_of(self.exact.gap <= self.limits.tol, self.run.outcome)
+        return Solution(vectors, dual, status, self.done, self.history, {"node_bias": arrays.bias})
+
+
+def _within(counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """0, 1, ... for each stretch of so many."""
+    ends = np.cumsum(counts)
+    return np.asarray(np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts))
+
+
+def _with_places(matrix: sp.csr_array, places: sp.csr_array) -> sp.csr_array:
+    """The same matrix, with entries at all `places`, zero ones too; rows in rising order."""
+    n, width = matrix.shape
+    keys = np.repeat(np.arange(n, dtype=np.int64), np.diff(matrix.indptr)) * width + matrix.indices
+    more = np.repeat(np.arange(n, dtype=np.int64), np.diff(places.indptr)) * width + places.indices
+    every = np.union1d(keys, more)
+    data = np.zeros(len(every))
+    data[np.searchsorted(every, keys)] = matrix.data
+    indptr = np.searchsorted(every, np.arange(n + 1, dtype=np.int64) * width)
+    return sp.csr_array((data, (every % width).astype(np.int32), indptr), shape=matrix.shape)
+
+
+def feasible_rows(loss: SetHinge, mu: sp.csr_array, slack: float) -> npt.NDArray[np.bool_]:
+    """Which rows of marginals, rows x nodes, lie in the hull of the sets, each bound up to `slack`."""
+    n_rows, n_nodes = mu.shape
+    owner = np.repeat(np.arange(n_nodes), np.diff(loss.parent_indptr))
+    edges = np.arange(len(owner))
+    child = sp.csr_array((np.ones(len(owner)), (owner, edges)), shape=(n_nodes, len(owner)))
+    parent = sp.csr_array((np.ones(len(owner)), (loss.parent_indices, edges)), shape=(n_nodes, len(owner)))
+    above = sp.csr_array(mu @ child) - sp.csr_array(mu @ parent)
+    bad = _rows_with(above, above.data > slack, n_rows)
+    bad |= _rows_with(mu, (mu.data < -slack) | (mu.data > 1 + slack), n_rows)
+    bad |= np.abs(mu[:, [0]].toarray().ravel() - 1.0) > slack
+    if loss.is_tree:
+        needs = (loss.must & loss.has_children).astype(np.float64)
+        up = sp.csr_array((np.ones(len(owner)), (owner, loss.parent_indices)), shape=(n_nodes, n_nodes))
+        short = sp.csr_array((mu - sp.csr_array(mu @ up)) @ sp.diags_array(needs))
+        bad |= _rows_with(short, short.data > slack, n_rows)
+    return ~bad
+
+
+def _rows_with(matrix: sp.csr_array, wanted: npt.NDArray[np.bool_], n_rows: int) -> npt.NDArray[np.bool_]:
+    rows = np.repeat(np.arange(n_rows), np.diff(matrix.indptr))
+    found = np.zeros(n_rows, dtype=bool)
+    found[rows[wanted]] = True
+    return found
+
+
+def kernel_space(loss: SetHinge, scale: Array) -> Any:
+    """The sets and costs as the kernels want them."""
+    from taxolearn.kernels.closure_rows import Dag
+    from taxolearn.kernels.set_passes import Space
+    from taxolearn.kernels.set_rows import Tree
+
+    n = loss.n_nodes
+    indptr, parents = loss.parent_indptr.astype(np.int64), loss.parent_indices.astype(np.int64)
+    owner = np.repeat(np.arange(n), np.diff(indptr))
+    edges = np.argsort(parents, kind="stable")
+    below = np.concatenate(([0], np.cumsum(np.bincount(parents, minlength=n)))).astype(np.int64)
+    first = np.full(n, -1, dtype=np.int64)
+    first[owner[::-1]] = parents[::-1]
+    tree = Tree(below, owner[edges], first, np.array(loss.must))
+    dag = Dag(indptr, parents, owner, below, edges, owner[edges])
+    largest = max(float(loss.miss.max()), float(loss.false_alarm.max()), np.finfo(np.float64).tiny)
+    least = np.full(n, _LEAST_CURVATURE * largest)
+    return Space(loss.is_tree, tree, dag, np.array(loss.miss), np.array(loss.false_alarm), scale, least)
