@@ -51,6 +51,7 @@ _HOMES = {
     "graph": ("graph", "solve_graph"),
     "softmax_rows": ("softmax_rows", "solve_softmax_rows"),
     "dual": ("structured", "solve_structured"),
+    "kernel_rows": ("kernel_rows", "solve_kernel_rows"),
     "pegasos": ("pegasos", "solve_pegasos"),
     "shared": ("shared", "solve_shared"),
     "interior": ("interior", "solve_interior"),
@@ -85,7 +86,8 @@ def choose_solver(
 ) -> Solver:
     """The solver asked for, or with "auto" the one `among` these names that suits best.
 
-    "descent" stands for "softmax_rows" where the loss is softmax. With a `checkpoint` the solver must be able to go on
+    "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "kernel_rows" where rows are known by a
+    kernel. With a `checkpoint` the solver must be able to go on
     from duals. An objective that lacks what the solver asked for requires, or all of them, is an error.
 
     >>> from taxolearn.losses import Hinge
@@ -134,8 +136,12 @@ def _by_preference(
 
 def _named(name: str, objective: Objective, checkpoint: bool) -> tuple[Solver, str | None]:
     """The solver that a name stands for, and in words what it lacks."""
-    of_rows = name == "descent" and objective.loss.facts.kind == "softmax"
-    solver = SOLVERS["softmax_rows" if of_rows else name]
+    stands_for = name
+    if name == "descent" and objective.loss.facts.kind == "softmax":
+        stands_for = "softmax_rows"
+    elif name == "dual" and objective.problem.products is not None:
+        stands_for = "kernel_rows"
+    solver = SOLVERS[stands_for]
     missing = solver.requires.missing(objective)
     if missing is not None:
         return solver, f"solver={name!r} needs {missing}"
@@ -199,7 +205,7 @@ def suits_interior(objective: Objective) -> bool:
     [False, True]
     """
     problem, kind = objective.problem, objective.loss.facts.kind
-    if sp.issparse(problem.X):
+    if sp.issparse(problem.X) or problem.products is not None:
         return False
     n, classes, width = problem.n_rows, problem.n_classes, problem.n_features + 1
     apart = kind == "margin" and not objective.tie.facts.shares
