@@ -23,7 +23,9 @@ def expected_seconds(objective: Objective | Parts, n_workers: int = 1) -> float:
     if isinstance(objective, Parts):
         return sum(expected_seconds(part, n_workers) for part in objective.parts)
     problem = objective.problem
-    if problem.products is not None:  # every row is multiplied with all that count, and these are added up per node
+    if (
+        problem.products is not None
+    ):  # every row is multiplied with all that count, and these are added up per node
         width = problem.X.nnz / problem.n_rows if sp.issparse(problem.X) else problem.n_features
         given = problem.products.kernel.is_precomputed
         products = float(problem.n_rows) ** 2 * (_PER_PRODUCT + (0.0 if given else width))

@@ -66,7 +66,9 @@ class KernelSide:
         products = problem.products
         assert products is not None
         if not tie.facts.paths or tie.facts.learned or not objective.loss.facts.tied_bias:
-            raise DataError("certificates through kernels need vectors that are sums along paths, and tied biases")
+            raise DataError(
+                "certificates through kernels need vectors that are sums along paths, and tied biases"
+            )
         self.X, self.problem_products, self.paths, self.scale = problem.X, products, tie.paths, tie.scale
         self.bias_feature, self.adjoint = objective.bias_feature, adjoint
         self.n_rows, self.n_nodes = problem.n_rows, self.paths.shape[1]
@@ -81,13 +83,16 @@ class KernelSide:
         # entries that cancel are off by the sizes of what they are made of
         sizes = sum((under @ abs(part) for part in adjoint.parts[1:]), under @ abs(adjoint.parts[0]))
         self.dual = _Form(sp.csr_array(dual), sp.csr_array(sizes))
-        self.dual_share = float(adjoint.relative + gamma(len(adjoint.parts) * np.diff(under.indptr).max(initial=1) + 2.0))
+        self.dual_share = float(
+            adjoint.relative + gamma(len(adjoint.parts) * np.diff(under.indptr).max(initial=1) + 2.0)
+        )
         counted = np.zeros(self.n_rows, dtype=bool)
         for form in (self.vectors, self.dual):
             counted[form.sizes.indices] = True
         self.columns = np.flatnonzero(counted)
         self.narrow = [
-            _Form(form.coef[:, self.columns], form.sizes[:, self.columns]) for form in (self.vectors, self.dual)
+            _Form(form.coef[:, self.columns], form.sizes[:, self.columns])
+            for form in (self.vectors, self.dual)
         ]
         self.by_row = [_Form(*(part.T.tocsr() for part in form)) for form in (self.vectors, self.dual)]
         self.terms = float(len(self.columns) + 4)
@@ -111,7 +116,9 @@ class KernelSide:
         paths = self.paths.astype(np.float64, copy=False)
         depth = gamma(np.diff(self.paths.indptr) + 2.0)
         return np.asarray(
-            np.abs(paths @ bias.value - self.intercept) + paths @ bias.error + depth * (paths @ np.abs(bias.value))
+            np.abs(paths @ bias.value - self.intercept)
+            + paths @ bias.error
+            + depth * (paths @ np.abs(bias.value))
         )
 
     def of_rows(self, first: int, last: int) -> tuple[Array, Array]:
@@ -152,7 +159,9 @@ class KernelSide:
         sizes = np.sum([noted[2 * k + 1] for noted in self._noted.values()], axis=0)
         squares = self.by_row[k].sizes.power(2).sum(axis=0)
         rounding = gamma(2 * self.terms + self.n_rows) + share * (2.0 + share)
-        error = rounding * sizes + self.problem_products.shift * (1.0 + share) ** 2 * np.asarray(squares).ravel()
+        error = (
+            rounding * sizes + self.problem_products.shift * (1.0 + share) ** 2 * np.asarray(squares).ravel()
+        )
         lost = self.terms**2 * TINY * (sizes > 0)
         return Ball(np.broadcast_to(values, self.n_nodes), error + lost)
 
@@ -162,14 +171,18 @@ class KernelSide:
         if np.any(segment_sums(np.abs(self.vectors.coef.data), self.vectors.coef.indptr)[~has] > 0):
             return Ball(np.inf)
         squares = self._forms(0, 0.0) + square(self.bias)
-        return (squares[has] / self.scale[has] * 0.5).sum()
+        found: Ball = (squares[has] / self.scale[has] * 0.5).sum()
+        return found
 
     def square(self) -> Ball:
         """sum_n a_n (z_n K z_n' + s^2 (sum_i z_ni)^2)."""
         squares = self._forms(1, self.dual_share)
         if self.bias_feature:
-            squares = squares + square(node_sums(sp.csr_array(self.paths.T), self.adjoint) * self.bias_feature)
-        return (squares * self.scale).sum()
+            squares = squares + square(
+                node_sums(sp.csr_array(self.paths.T), self.adjoint) * self.bias_feature
+            )
+        found: Ball = (squares * self.scale).sum()
+        return found
 
 
 def kernel_objectives(
@@ -193,7 +206,9 @@ def _in_problem(vectors: Any, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Which rows of the problem the support rows are."""
     support = getattr(vectors, "support", None)
     if support is None:
-        raise DataError("the problem has a kernel, and these vectors are not of its space; certify them as solved")
+        raise DataError(
+            "the problem has a kernel, and these vectors are not of its space; certify them as solved"
+        )
     order = np.argsort(numbers, kind="stable")
     places = np.searchsorted(numbers, support, sorter=order)
     places = order[np.minimum(places, len(numbers) - 1)] if len(numbers) else np.zeros(0, dtype=np.intp)

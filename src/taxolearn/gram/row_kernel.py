@@ -138,14 +138,16 @@ class RowKernel:
             else:
                 found = self.function(X, Y, **dict(self.parameters))
             matrix = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
-        except Exception as error:  # noqa: BLE001  whatever a callable raises: it is about the kernel
+        except Exception as error:  # whatever a callable raises: it is about the kernel
             raise DataError(f"kernel {self.name} failed: {' '.join(str(error).split())[:300]}") from error
         if matrix.shape != shape:
             raise DataError(
                 f"kernel {self.name} returned shape {matrix.shape} for {shape[0]} and {shape[1]} rows, not {shape}"
             )
         if not np.isfinite(matrix).all():
-            raise DataError(f"kernel {self.name} gives NaN or inf for these rows; scale them or its parameters")
+            raise DataError(
+                f"kernel {self.name} gives NaN or inf for these rows; scale them or its parameters"
+            )
         return np.ascontiguousarray(matrix)
 
 
@@ -176,14 +178,18 @@ def _check_named(name: str, given: dict[str, Any]) -> None:
 
     known = {PRECOMPUTED: frozenset[str](), **KERNEL_PARAMS}
     if name not in known:
-        raise DataError(f"kernel={name[:40]!r} is not known; choose one of {', '.join(map(repr, known))}, or a callable")
+        raise DataError(
+            f"kernel={name[:40]!r} is not known; choose one of {', '.join(map(repr, known))}, or a callable"
+        )
     for key, value in given.items():
         if key not in known[name]:
             takes = ", ".join(sorted(known[name])) or "none"
             raise DataError(
                 f"kernel_params has {str(key)[:40]!r}, which is no parameter of kernel {name!r}; it takes {takes}"
             )
-        number = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
+        number = (
+            isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
+        )
         if not number and not (key == "gamma" and (value is None or value in ("scale", "auto"))):
             words = ", 'scale' or 'auto'" if key == "gamma" else ""
             raise DataError(f"kernel_params has {key}={str(value)[:40]!r}; give a number{words}")

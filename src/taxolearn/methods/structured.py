@@ -93,7 +93,7 @@ class OneLabel(CalibratedProbabilities, _Scales):
 
 @estimator
 class StructuredMethod(RowKernels, OneLabel):
-    """Base of the structured max-margin estimators that are solved in the dual, with a kernel or without, or by Pegasos.
+    """Base of the structured max-margin estimators that are solved in the dual, also with a kernel, or by Pegasos.
 
     >>> from taxolearn import MulticlassSVM
     >>> issubclass(MulticlassSVM, StructuredMethod)

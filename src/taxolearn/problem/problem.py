@@ -164,7 +164,9 @@ class Problem:
         targets = sp.csr_array((np.ones(len(rows)), indices, indptr), shape=(len(rows), n_groups))
         ones = np.ones(n_groups)
         products = None if self.products is None else self.products.subset(rows)
-        grouped = Problem(self.X[rows], targets, labels.names, labels, None, weight[rows], ones, ones, products)
+        grouped = Problem(
+            self.X[rows], targets, labels.names, labels, None, weight[rows], ones, ones, products
+        )
         return grouped, rows
 
     def subset(self, rows: npt.NDArray[np.intp]) -> Problem:

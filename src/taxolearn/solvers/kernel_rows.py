@@ -25,11 +25,13 @@ from taxolearn.vectors import KernelVectors
 
 REQUIRES = Requires(("structured",), paths=True, row_products=True)
 
-_BLOCK = 512  # rows improved together
-_ALL_AT_ONCE = 2048  # up to so many rows a block is all of them
+_BLOCK = 2048  # rows improved together, at most
+_SMALL_GAP = 0.01  # times the mean gap below which a row without free duals is left out
+_LEAST_BLOCK = 32  # rows, also where fewer can be kept
 _LEFT = 0.1  # share of a block's gap that is left when its passes end
-_SLOT_PASSES = 4  # passes over the slots of rows with large gaps, after each over all classes
+_SLOT_PASSES = 8  # passes over the slots of rows with large gaps, after each over all classes
 _MOST_PASSES = 20  # over all classes, on one block
+_BOUND = 1e-12  # share of a row's cost below which nothing of it is left
 _LARGE_GAP = 0.5  # times the mean gap from which on a row is in these
 _LIGHT_PRODUCTS = 2**20  # of rows with a block: with fewer, the calling thread makes a pass
 _COEFFICIENT_BYTES = 32 * 2**20  # of coefficients at a time, before their zeros go
@@ -74,9 +76,10 @@ class KernelRun(StructuredRun):
         problem, n_nodes = self.objective.problem, self.objective.tie.n_nodes
         assert problem.products is not None
         self.gram = Gram(problem.X, problem.products, self.run.engine.n_workers)
-        self.constant = self.objective.bias_feature**2  # the bias is a feature like others: it adds to all products
-        whole = problem.n_rows <= min(_ALL_AT_ONCE, self.gram.capacity)
-        self.height = problem.n_rows if whole else min(_BLOCK, max(32, self.gram.capacity // 2), problem.n_rows)
+        self.constant = (
+            self.objective.bias_feature**2
+        )  # the bias is a feature like others: it adds to all products
+        self.height = min(_BLOCK, problem.n_rows, max(_LEAST_BLOCK, self.gram.capacity))
         self.n_threads, self.light = 1, problem.n_rows * self.height <= _LIGHT_PRODUCTS
         self.visits = 0
         self.stale = False  # whether scores are not those of the duals
@@ -174,11 +177,18 @@ class KernelRun(StructuredRun):
             self._improve(self._chosen())
 
     def _chosen(self) -> Ids:
-        """The rows with the largest gaps."""
-        gaps = self.arrays.gaps
-        if len(self.weighted) <= self.height:
-            return self.weighted
-        return self.weighted[np.argpartition(-gaps[self.weighted], self.height)[: self.height]]
+        """Rows with gaps, the largest first, and those whose duals are free to move when others do."""
+        gaps, slots = self.arrays.gaps, self.arrays.slots
+        holds = slots.alpha > 0
+        row = np.repeat(np.arange(self.shape[0]), np.diff(slots.indptr))[holds]
+        positive = np.bincount(row, minlength=self.shape[0])
+        left = self.arrays.cost - np.bincount(row, slots.alpha[holds], minlength=self.shape[0])
+        free = (positive > 0) & (positive + (left > _BOUND * self.arrays.cost) > 1)
+        some: Ids = self.weighted[(free | (gaps > _SMALL_GAP * gaps.mean()))[self.weighted]]
+        if len(some) <= self.height:
+            return some
+        largest: Ids = some[np.argpartition(-gaps[some], self.height)[: self.height]]
+        return largest
 
     def _improve(self, ids: Ids) -> None:
         """Bring down the gaps of a block of rows, then tell all other rows."""

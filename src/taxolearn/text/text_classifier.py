@@ -230,10 +230,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(text, str):
             raise DataError(f"explain takes one text, a str, not {show(text)}")
         rows = self._rows([text])
-        if not self.estimator_.vectors_.by_features:  # words have no part of their own in the products of a kernel
-            return explain(
-                self.estimator_, rows, k=k, runners_up=runners_up, label=label, titles=self.titles
-            )
+        if (
+            not self.estimator_.vectors_.by_features
+        ):  # words have no part of their own in the products of a kernel
+            return explain(self.estimator_, rows, k=k, runners_up=runners_up, label=label, titles=self.titles)
         found = self.features_.feature_spans(text)
         columns = np.array([feature.column for feature in found], dtype=np.intp)
         words, shares = self.features_.word_shares(text)

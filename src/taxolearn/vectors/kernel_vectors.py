@@ -52,7 +52,9 @@ class KernelVectors(Vectors):
         if (self.rows is None) != self.kernel.is_precomputed:
             raise DataError("support rows belong to a kernel that can be evaluated, and to no other")
         if self.rows is not None and self.rows.shape != (n, self.n_features):
-            raise DataError(f"there are {n} support rows of {self.n_features} features, not {self.rows.shape}")
+            raise DataError(
+                f"there are {n} support rows of {self.n_features} features, not {self.rows.shape}"
+            )
         if self.nodes.shape[1] != n or self.labels.shape != (n,):
             raise DataError(f"the coefficients and labels must be for {n} support rows")
         if self.paths.shape != (len(self.intercept), self.nodes.shape[0]):
@@ -98,7 +100,7 @@ class KernelVectors(Vectors):
         >>> _tiny().n_bytes
         128
         """
-        parts = [self.intercept, self.support, self.labels]
+        parts: list[Any] = [self.intercept, self.support, self.labels]
         matrices = [self.nodes, self.paths, *([self.rows] if sparse.issparse(self.rows) else [])]
         for matrix in matrices:
             parts += [matrix.data, matrix.indices, matrix.indptr]
@@ -151,7 +153,8 @@ class KernelVectors(Vectors):
         array([1., 0.])
         """
         found: np.ndarray[Any, Any] = self.class_coef[[number]].toarray()[0]
-        return found[np.asarray(columns)]
+        picked: np.ndarray[Any, Any] = found[np.asarray(columns)]
+        return picked
 
     def mean_entries(self, classes: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """There are no weights of features to take the mean of.

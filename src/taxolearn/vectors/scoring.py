@@ -102,7 +102,8 @@ class Vectors:
         row = sparse.csr_array(X)
         columns = row.indices
         names = [
-            f"x{column}" if feature_names is None else str(feature_names[column]) for column in columns.tolist()
+            f"x{column}" if feature_names is None else str(feature_names[column])
+            for column in columns.tolist()
         ]
         return Terms(columns, row.data.astype(np.float64), names)
 
