@@ -125,7 +125,7 @@ class RowKernel:
         ...
         taxolearn.errors.DataError: kernel <lambda> returned shape (2, 1) for 2 and 2 rows, not (2, 2)
         """
-        X, Y = _in_double(X), _in_double(Y)
+        X, Y = self._as_taken(X), self._as_taken(Y)
         shape = (X.shape[0], Y.shape[0])
         if shape[0] == 0 or shape[1] == 0:
             return np.zeros(shape)
@@ -149,6 +149,11 @@ class RowKernel:
                 f"kernel {self.name} gives NaN or inf for these rows; scale them or its parameters"
             )
         return np.ascontiguousarray(matrix)
+
+    def _as_taken(self, X: Any) -> Any:
+        """Rows in double precision; scikit-learn's own loops want arrays that may be written to."""
+        locked = self.function in _DENSE_ONLY and not X.flags.writeable
+        return X if X.dtype == np.float64 and not locked else X.astype(np.float64)
 
 
 def row_kernel(function: Any, parameters: Mapping[str, Any] | None = None) -> RowKernel:
@@ -193,7 +198,3 @@ def _check_named(name: str, given: dict[str, Any]) -> None:
         if not number and not (key == "gamma" and (value is None or value in ("scale", "auto"))):
             words = ", 'scale' or 'auto'" if key == "gamma" else ""
             raise DataError(f"kernel_params has {key}={str(value)[:40]!r}; give a number{words}")
-
-
-def _in_double(X: Any) -> Any:
-    return X if X.dtype == np.float64 else X.astype(np.float64)

@@ -17,7 +17,7 @@ Ids = npt.NDArray[np.intp]
 
 # shares of the trace that may be added to the diagonal before a matrix counts as indefinite: rounding in float64,
 # of long sums, and of matrices that were made in float32
-_SHIFTS = (1e-14, 1e-12, 1e-10, 1e-8)
+_SHIFTS = (1e-14, 1e-12, 1e-10, 1e-7)
 _UNEQUAL = 1e-6  # share of the largest entry by which a given matrix may miss being symmetric
 _EXACT_EIGENVALUES = 2000  # rows up to which the smallest eigenvalue is found by dense algebra
 
