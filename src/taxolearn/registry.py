@@ -14,10 +14,13 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time a method is load
     from taxolearn.methods.normalized_svm import NormalizedHierarchicalSVM as NormalizedHierarchicalSVM
     from taxolearn.methods.one_vs_rest_logistic import OneVsRestLogistic as OneVsRestLogistic
     from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM as OneVsRestSVM
+    from taxolearn.methods.orthogonal_transfer_svm import OrthogonalTransferSVM as OrthogonalTransferSVM
     from taxolearn.methods.recursive_logistic import RecursiveLogistic as RecursiveLogistic
     from taxolearn.methods.recursive_svm import RecursiveSVM as RecursiveSVM
     from taxolearn.methods.shared_svm import SharedSVM as SharedSVM
     from taxolearn.methods.top_down_svm import TopDownSVM as TopDownSVM
+    from taxolearn.methods.transfer_svm import TransferSVM as TransferSVM
+    from taxolearn.methods.tree_loss_svm import TreeLossSVM as TreeLossSVM
 
 _LIBLINEAR = (
     "Fan, Chang, Hsieh, Wang, Lin: LIBLINEAR: A Library for Large Linear Classification. JMLR 9 (2008); "
@@ -38,6 +41,7 @@ _RECURSIVE = (
     "Dependencies. KDD 2013"
 )
 _TOP_DOWN = "Dumais, Chen: Hierarchical Classification of Web Content. SIGIR 2000"
+_TRANSFER = "Zhou, Xiao, Wu: Hierarchical Classification via Orthogonal Transfer. ICML 2011"
 _TAXONOMY_MATRIX = "Mroueh, Poggio, Rosasco: Multi-category and Taxonomy Learning"
 
 
@@ -160,9 +164,36 @@ METHODS = (
         "top-down",
         "TopDownSVM",
         "top_down_svm",
-        "a multi-class support vector machine at each inner node, from the root down",
-        (),
+        "a support vector machine or logistic regression at each inner node, from the root down",
+        ("multiclass", "squared_hinge", "logistic"),
         _TOP_DOWN,
+        several=False,
+    ),
+    Method(
+        "orthogonal-transfer",
+        "OrthogonalTransferSVM",
+        "orthogonal_transfer_svm",
+        "recursive classifier with sibling margins, nodes orthogonal to their ancestors",
+        (),
+        _TRANSFER,
+        several=False,
+    ),
+    Method(
+        "transfer",
+        "TransferSVM",
+        "transfer_svm",
+        "recursive classifier with sibling margins, nodes drawn to their children",
+        (),
+        _TRANSFER,
+        several=False,
+    ),
+    Method(
+        "tree-loss",
+        "TreeLossSVM",
+        "tree_loss_svm",
+        "hierarchical support vector machine, slacks divided by the tree-induced loss",
+        (),
+        _TRANSFER,
         several=False,
     ),
     Method(

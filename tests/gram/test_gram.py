@@ -31,7 +31,9 @@ def test_every_kernel_of_scikit_learn_has_its_values(name: str) -> None:
     single = kernel.evaluate(X[:7].astype(np.float32), X)
     assert single.dtype == np.float64
     if kernel.takes_sparse:
-        np.testing.assert_allclose(kernel.evaluate(sp.csr_array(X[:7]), sp.csr_array(X)), expected, rtol=1e-12)
+        np.testing.assert_allclose(
+            kernel.evaluate(sp.csr_array(X[:7]), sp.csr_array(X)), expected, rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize("name", sorted(set(KERNEL_PARAMS) - {"sigmoid", "additive_chi2"}))
@@ -130,7 +132,10 @@ def test_nothing_is_definite() -> None:
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (row_kernel("sigmoid", {"gamma": 5.0, "coef0": -3.0}), "kernel 'sigmoid' is not positive semi-definite: its"),
+        (
+            row_kernel("sigmoid", {"gamma": 5.0, "coef0": -3.0}),
+            "kernel 'sigmoid' is not positive semi-definite: its",
+        ),
         (row_kernel("rbf", {"gamma": -1.0}), "kernel 'rbf' is not positive semi-definite"),
         (row_kernel("poly", {"degree": 1, "coef0": -9}), "not positive semi-definite"),
         (row_kernel("additive_chi2"), "not positive semi-definite"),

@@ -29,7 +29,7 @@ EVERY_METHOD = pytest.mark.parametrize("method", METHODS, ids=lambda method: met
 SEVERAL = pytest.mark.parametrize(
     "method", [method for method in METHODS if method.several], ids=lambda method: method.name
 )
-TREES_ONLY = {"TopDownSVM"}
+TREES_ONLY = {"TopDownSVM", "TransferSVM", "OrthogonalTransferSVM"}
 
 
 def rows(labels: list[Any], seed: int = 0) -> Any:

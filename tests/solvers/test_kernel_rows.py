@@ -43,7 +43,9 @@ class Case:
         rng = np.random.default_rng(seed)
         X = rng.random((n, 3))
         names = NAMES["tree" if taxonomy is TREE else "dag"]
-        labels = [names[k] for k in np.concatenate([np.arange(len(names)), rng.integers(0, len(names), n)])[:n]]
+        labels = [
+            names[k] for k in np.concatenate([np.arange(len(names)), rng.integers(0, len(names), n)])[:n]
+        ]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EmptyClassWarning)
             problem = make_problem(
@@ -114,7 +116,12 @@ def test_biases_scales_and_weights(taxonomy: Taxonomy, bias_feature: float) -> N
     weight = np.arange(16) % 4 * 0.5
     check(
         Case(
-            taxonomy, bias_feature=bias_feature, scale=scale, sample_weight=weight, class_weight={1: 3.0}, gamma=2.0
+            taxonomy,
+            bias_feature=bias_feature,
+            scale=scale,
+            sample_weight=weight,
+            class_weight={1: 3.0},
+            gamma=2.0,
         )
     )
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from taxolearn.certificates import margin, softmax, structured
+from taxolearn.certificates import margin, siblings, softmax, structured
 from taxolearn.certificates.base import Certificate
 from taxolearn.certificates.factor import FactorSide
 from taxolearn.certificates.graph import GraphSide
 from taxolearn.certificates.kernel import kernel_objectives
+from taxolearn.certificates.orthogonal import OrthogonalSide
 from taxolearn.certificates.path_sum import PathSumSide
 from taxolearn.certificates.rounding import Ball, square
 from taxolearn.certificates.scores import Rows, Scores
@@ -26,13 +27,20 @@ from taxolearn.objective import Objective, Parts
 from taxolearn.solvers.base import Solution
 from taxolearn.ties import TieFacts
 
-_LOSS_SIDES: dict[str, ModuleType] = {"margin": margin, "softmax": softmax, "structured": structured}
+_LOSS_SIDES: dict[str, ModuleType] = {
+    "margin": margin,
+    "softmax": softmax,
+    "structured": structured,
+    "siblings": siblings,
+}
 _MANY = 2**22  # products from which on BLAS would start threads of its own
 
-Side = PathSumSide | FactorSide | GraphSide
+Side = PathSumSide | FactorSide | GraphSide | OrthogonalSide
 
 
 def _tie_side(facts: TieFacts) -> type[Side]:
+    if facts.absolute:
+        return OrthogonalSide
     if facts.learned:
         return SharedSide
     if facts.paths:

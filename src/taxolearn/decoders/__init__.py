@@ -3,7 +3,15 @@
 from taxolearn.decoders.base import Answers, Contest, Decoder, RowFacts
 from taxolearn.decoders.best import Best
 from taxolearn.decoders.calibration import comparable, fit_sigmoids, normalized, sigmoid
-from taxolearn.decoders.choice import DECODERS, best_class, best_or_thresholds, decoder_of, top_down_decoder
+from taxolearn.decoders.choice import (
+    DECODERS,
+    best_class,
+    best_or_thresholds,
+    decoder_of,
+    passing_decoder,
+    top_down_decoder,
+    unit_nodes,
+)
 from taxolearn.decoders.thresholds import Thresholds, above, tune_thresholds
 from taxolearn.decoders.top_down import TopDown
 
@@ -23,7 +31,9 @@ __all__ = [
     "decoder_of",
     "fit_sigmoids",
     "normalized",
+    "passing_decoder",
     "sigmoid",
     "top_down_decoder",
     "tune_thresholds",
+    "unit_nodes",
 ]

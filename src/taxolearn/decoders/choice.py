@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from taxolearn.decoders.base import Decoder
 from taxolearn.decoders.best import Best
+from taxolearn.decoders.decisions import passing_decisions
 from taxolearn.decoders.thresholds import Thresholds
 from taxolearn.decoders.top_down import TopDown
 from taxolearn.errors import ModelError, TaxonomyError
@@ -57,6 +58,36 @@ def top_down_decoder(problem: Problem, thresholds: npt.NDArray[np.float64] | Non
         return TopDown(*(np.array(part, dtype=np.int32) for part in ([0, n], [-1] * n, range(n))))
     _check_tree(problem.taxonomy)
     return TopDown.over(problem.taxonomy, problem.class_nodes)
+
+
+def passing_decoder(problem: Problem, thresholds: npt.NDArray[np.float64] | None = None) -> TopDown:
+    """From the root down to a leaf, at each node to the child of the best score; classes at inner nodes are passed.
+
+    >>> from taxolearn.problem import make_problem
+    >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+    >>> problem = make_problem([[0.0], [1.0], [2.0]], ["Animal", "Cat", "Dog"], tree)
+    >>> passing_decoder(problem).n_units, top_down_decoder(problem).n_units
+    (2, 3)
+    """
+    if problem.taxonomy is None:
+        return top_down_decoder(problem)
+    _check_tree(problem.taxonomy)
+    return TopDown.passing(problem.taxonomy, problem.class_nodes)
+
+
+def unit_nodes(problem: Problem) -> npt.NDArray[np.int32]:
+    """The taxonomy's node of every unit of `passing_decoder`; the classes themselves without a taxonomy.
+
+    >>> from taxolearn.problem import make_problem
+    >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+    >>> unit_nodes(make_problem([[0.0], [1.0]], ["Cat", "Dog"], tree)).tolist()  # Animal has no sibling
+    [1, 2]
+    """
+    if problem.taxonomy is None:
+        return np.arange(problem.n_classes, dtype=np.int32)
+    indptr, _, _, nodes = passing_decisions(problem.taxonomy, problem.class_nodes)
+    sizes = np.diff(indptr)
+    return nodes[np.repeat(sizes > 1, sizes)]
 
 
 def _check_tree(taxonomy: Taxonomy) -> None:

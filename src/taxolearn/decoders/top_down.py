@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn.decoders.base import Answers, Arrays, Ids, check_units, one_per_row, stored_array
-from taxolearn.decoders.decisions import check_decisions, decisions_of
+from taxolearn.decoders.decisions import check_decisions, decisions_of, passing_decisions
 from taxolearn.decoders.top_down_row import TopDownRow
 from taxolearn.decoders.top_down_search import MOST_OPEN, Reached, search
 from taxolearn.errors import DataError, ModelError
@@ -41,12 +41,13 @@ class TopDown:
 
     Node n has the options indptr[n] .. indptr[n + 1] - 1. Option o leads to the node children[o], or ends at the class
     classes[o]; the other of the two is -1. The root is node 0, parents come before their children. A class at an inner
-    node is an option of that node: to stop there. Where there is a choice each option has a unit, a vector that scores
-    it; units are numbered in the order of the options.
+    node is an option of that node: to stop there. Or nobody stops there (`TopDown.passing`): an option that leads to a
+    node and has a class as well passes that class on its way. Where there is a choice each option has a unit, a vector
+    that scores it; units are numbered in the order of the options.
 
     The score of a class is the sum, along its path, of the unit's score less the best one among its siblings: 0 for
-    the recursive answer, negative for all others. Equal options go to the first; a class that loses only so scores
-    the largest negative number instead of 0. In a DAG a class takes the best of its paths.
+    the recursive answer, negative for all others. Equal options go to the first; a class that loses only so, or that
+    is only passed, scores the largest negative number instead of 0. In a DAG a class takes the best of its paths.
 
     >>> from taxolearn.vectors import ClassVectors
     >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Rock"])
@@ -80,6 +81,19 @@ class TopDown:
         array([0, 1], dtype=int32)
         """
         return cls(*decisions_of(taxonomy, class_nodes))
+
+    @classmethod
+    def passing(cls, taxonomy: Taxonomy, class_nodes: npt.ArrayLike) -> TopDown:
+        """The decoder whose walks end at leaves, (1) of Zhou, Xiao and Wu: classes at inner nodes are passed.
+
+        Nodes without a class below are left out: a class with no other class below it is a leaf.
+
+        >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+        >>> decoder = TopDown.passing(tree, tree.ids_of(["Animal", "Cat", "Dog"]))
+        >>> decoder.children.tolist(), decoder.classes.tolist()
+        ([1, -1, -1], [0, 1, 2])
+        """
+        return cls(*passing_decisions(taxonomy, class_nodes)[:3])
 
     @cached_property
     def n_classes(self) -> int:
@@ -125,12 +139,10 @@ class TopDown:
         options: list[Ids] = list(below)
         for node in range(n_nodes - 1, -1, -1):
             span = slice(*self.indptr[node : node + 2].tolist())
-            lists = [
-                below[child] if child >= 0 else np.array([number], dtype=np.int32)
-                for child, number in zip(
-                    self.children[span].tolist(), self.classes[span].tolist(), strict=True
-                )
-            ]
+            lists = []
+            for child, number in zip(self.children[span].tolist(), self.classes[span].tolist(), strict=True):
+                own = np.array([number] if number >= 0 else [], dtype=np.int32)
+                lists.append(np.append(below[child], own) if child >= 0 else own)
             which = np.repeat(np.arange(len(lists), dtype=np.int32), [len(some) for some in lists])
             below[node], first = np.unique(np.concatenate(lists), return_index=True)
             options[node] = which[first]
@@ -293,9 +305,10 @@ class TopDown:
             if last - first > 1:
                 sums = sums + behind(units[:, self.unit_start[node] : self.unit_start[node + 1]])
             for place, option in enumerate(range(first, last)):
-                child = self.children[option]
-                best = along[child] if child >= 0 else out[:, self.classes[option]]
-                np.maximum(best, sums[:, place], out=best)
+                child, number = self.children[option], self.classes[option]
+                reached = [along[child]] if child >= 0 else []
+                for best in (*reached, *([out[:, number]] if number >= 0 else [])):
+                    np.maximum(best, sums[:, place], out=best)
 
 
 def _groups(nodes: npt.NDArray[Any]) -> Iterator[tuple[int, npt.NDArray[Any]]]:

@@ -134,6 +134,6 @@ class TopDownRow:
         owner, children = self._owner.tolist(), self.children.tolist()
         for option in range(len(owner) - 1, -1, -1):
             if children[option] >= 0:
-                counts[option] = total[children[option]]
+                counts[option] += total[children[option]]
             total[owner[option]] += counts[option]
         return counts

@@ -6,6 +6,7 @@ from taxolearn.errors import DataError
 from taxolearn.losses.base import Loss, LossFacts, MarginLoss
 from taxolearn.losses.hinge import Hinge
 from taxolearn.losses.logistic import Logistic
+from taxolearn.losses.sibling import SiblingHinge, sibling_hinge
 from taxolearn.losses.softmax import Softmax
 from taxolearn.losses.squared_hinge import SquaredHinge
 from taxolearn.losses.structured import StructuredHinge, structured_hinge
@@ -37,9 +38,11 @@ __all__ = [
     "Loss",
     "LossFacts",
     "MarginLoss",
+    "SiblingHinge",
     "Softmax",
     "SquaredHinge",
     "StructuredHinge",
     "margin_loss",
+    "sibling_hinge",
     "structured_hinge",
 ]

@@ -11,7 +11,7 @@ Array = npt.NDArray[np.float64]
 
 ROUNDING = 2.0**-50  # relative error of duals and weights that `conjugate_error` allows for
 
-Kind = Literal["margin", "softmax", "structured"]
+Kind = Literal["margin", "softmax", "structured", "siblings"]
 
 
 class LossFacts(NamedTuple):
@@ -19,8 +19,8 @@ class LossFacts(NamedTuple):
 
     - `name`: the word users pass as `loss=`.
     - `kind`: "margin", a loss of each score y s by itself; "softmax", of all scores of a row together; "structured", of
-      the largest violation among the classes. It says what the dual is (see `Solution`), and which solvers and
-      certificates apply.
+      the largest violation among the classes; "siblings", of the largest violation among the siblings of the nodes on
+      the path of the row's class. It says what the dual is (see `Solution`), and which solvers and certificates apply.
     - `smooth`: whether it has a derivative everywhere.
     - `sparse_dual`: whether rows with a large margin have duals of exactly zero.
     - `several_labels`: whether a row may have several labels.

@@ -41,7 +41,7 @@ def given_scales(name: str, values: Any) -> Array:
 
 def _solver_or_pegasos(name: str, value: Any) -> None:
     if not isinstance(value, PegasosSGD):
-        check_choice(name, value, ("auto", "dual", "interior", "pegasos"))
+        check_choice(name, value, ("auto", "dual", "interior", "pegasos", "averaging"))
 
 
 class _Scales:
@@ -100,7 +100,7 @@ class StructuredMethod(RowKernels, OneLabel):
     True
     """
 
-    _solvers: ClassVar[tuple[str, ...]] = ("dual", "pegasos", "interior")
+    _solvers: ClassVar[tuple[str, ...]] = ("dual", "pegasos", "interior", "averaging")
 
     solver: str | PegasosSGD = parameter(
         default="auto",
@@ -110,7 +110,8 @@ class StructuredMethod(RowKernels, OneLabel):
             "`taxolearn.solvers.PegasosSGD`), the optimiser of Choi, Sasaki and Srebro, makes a few passes and "
             "never claims to have converged: the certificate says how near it came. With"
             '  `warm_start=True` a later fit with "dual" begins '
-            'where it ended. A kernel needs "dual".'
+            'where it ended. "averaging" is the regularized dual averaging of Zhou, Xiao and Wu, with bounds in '
+            '`history_`, for comparison; `max_iter` counts its steps. A kernel needs "dual".'
         ),
         check=_solver_or_pegasos,
     )

@@ -1,4 +1,4 @@
-"""Top-down support vector machine: an independent multi-class SVM at each inner node."""
+"""Top-down classifier: an independent linear model at each inner node."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from taxolearn.decoders import top_down_decoder
-from taxolearn.losses import structured_hinge
-from taxolearn.methods.parameters import estimator
+from taxolearn.losses import LOSSES, structured_hinge
+from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.methods.structured import StructuredMethod
 from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem
@@ -26,10 +26,12 @@ class TopDownSVM(StructuredMethod):
         1/2 sum over c in ch(p) of (||w_c||^2 + b_c^2)
             + C sum_i c_i max(0, max over c != a(i) of 1 - s_{a(i)}(x_i) + s_c(x_i)),   s_c(x) = w_c . x + b_c s,
 
-    nodes knowing nothing of each other. A row goes from the root to the child of the best score until it reaches a
-    class. A class at an inner node is one more child of it: to stop there. Leaves without rows cannot be predicted;
-    nodes with one child have nothing to decide. DAGs are refused: the way to a class must be one. The certificate has
-    a part per inner node.
+    nodes knowing nothing of each other. With `loss="squared_hinge"` or "logistic" the children of a node are told apart
+    one against the rest instead, sum over c of 1/2 (||w_c||^2 + b_c^2) + C sum_i c_i loss(+-s_c(x_i)), as
+    scikit-learn's linear models at each node do. A row goes from the root to the child of the best score until it
+    reaches a class. A class at an inner node is one more child of it: to stop there. Leaves without rows cannot be
+    predicted; nodes with one child have nothing to decide. DAGs are refused: the way to a class must be one. The certificate has
+    a part per inner node, or per child where these are told apart one against the rest.
 
     >>> from taxolearn import Taxonomy
     >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Lynx", "Animal/Dog"])
@@ -40,7 +42,14 @@ class TopDownSVM(StructuredMethod):
     """
 
     _decoder = staticmethod(top_down_decoder)
+    _solvers = ("one_vs_rest", "dual", "pegasos", "interior", "averaging")
     _empty_classes: ClassVar[Literal["drop", "keep"]] = "drop"
+
+    loss: str = parameter(
+        default="multiclass",
+        doc="All children of a node compared with each other, or each of them with the rest.",
+        choices=("multiclass", "squared_hinge", "logistic"),
+    )
 
     def _objective(self, problem: Problem) -> Parts:
         self._check_labels(problem)
@@ -52,7 +61,7 @@ class TopDownSVM(StructuredMethod):
             n_options = choice.units.stop - choice.units.start
             below, own = problem.regrouped(group, n_options)
             tie = flat(n_options)
-            loss = structured_hinge(below, tie, "zero_one")
+            loss = structured_hinge(below, tie) if self.loss == "multiclass" else LOSSES[self.loss]
             parts.append(Objective(below, loss, tie, self.C, self._bias_feature))
             rows.append(own)
             units.append(np.arange(choice.units.start, choice.units.stop))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from taxolearn.solvers.base import Limits, Progress, Requires, Solution, Start, Status, Watch
 
 if TYPE_CHECKING:
+    from taxolearn.solvers.dual_averaging import RegularizedDualAveraging, solve_dual_averaging
     from taxolearn.solvers.graph import solve_graph
     from taxolearn.solvers.interior import solve_interior
     from taxolearn.solvers.level_sweep import solve_level_sweep
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from taxolearn.solvers.path_descent import solve_path_descent
     from taxolearn.solvers.pegasos import PegasosSGD, solve_pegasos
     from taxolearn.solvers.shared import solve_shared
+    from taxolearn.solvers.siblings import solve_siblings
     from taxolearn.solvers.softmax_rows import solve_softmax_rows
     from taxolearn.solvers.structured import solve_structured
     from taxolearn.solvers.tree_sweeps import solve_tree_sweeps
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 # Where each solver lives. Loaded on first use: most fits need one.
 _HOMES = {
     "PegasosSGD": "pegasos",
+    "RegularizedDualAveraging": "dual_averaging",
+    "solve_dual_averaging": "dual_averaging",
     "solve_graph": "graph",
     "solve_interior": "interior",
     "solve_level_sweep": "level_sweep",
@@ -31,6 +35,7 @@ _HOMES = {
     "solve_path_descent": "path_descent",
     "solve_pegasos": "pegasos",
     "solve_shared": "shared",
+    "solve_siblings": "siblings",
     "solve_softmax_rows": "softmax_rows",
     "solve_structured": "structured",
     "solve_tree_sweeps": "tree_sweeps",
@@ -40,11 +45,13 @@ __all__ = [
     "Limits",
     "PegasosSGD",
     "Progress",
+    "RegularizedDualAveraging",
     "Requires",
     "Solution",
     "Start",
     "Status",
     "Watch",
+    "solve_dual_averaging",
     "solve_graph",
     "solve_interior",
     "solve_level_sweep",
@@ -53,6 +60,7 @@ __all__ = [
     "solve_path_descent",
     "solve_pegasos",
     "solve_shared",
+    "solve_siblings",
     "solve_softmax_rows",
     "solve_structured",
     "solve_tree_sweeps",

@@ -143,10 +143,10 @@ class Requires:
     """What a solver needs of an objective; `missing` says in words what is not there.
 
     `kinds` of losses; a `smooth` loss or one with a `sparse_dual`; a tie over `paths`, of a `tree`, with a sparse
-    `precision`, with `learned` scales or with none (None: either). Losses of the kinds
-    `paths_for` need paths, others do not. `starts` says whether a dual can be gone on from, so
-    that checkpoints make sense. With `row_products` it is for rows of which a kernel gives products only; else rows
-    must be vectors.
+    `precision`, with `learned` scales or with none (None: either); a penalty with `absolute` products only where the
+    solver says that it can. Losses of the kinds `paths_for` need paths, others do not. `starts` says whether a dual can
+    be gone on from, so that checkpoints make sense. With `row_products` it is for rows of which a kernel gives
+    products only; else rows must be vectors.
 
     >>> from taxolearn.losses import Logistic
     >>> from taxolearn.problem import make_problem
@@ -164,6 +164,7 @@ class Requires:
     precision: bool = False
     independent: bool = False
     learned: bool | None = False
+    absolute: bool = False
     starts: bool = True
     paths_for: tuple[Kind, ...] = ()
     row_products: bool = False
@@ -180,6 +181,8 @@ class Requires:
             return f"a loss with a derivative everywhere, not {loss.name!r}"
         if self.sparse_dual and not loss.sparse_dual:
             return f"a loss whose dual is sparse, not {loss.name!r}"
+        if tie.absolute and not self.absolute:
+            return "a penalty that is a quadratic form"
         if (self.paths or loss.kind in self.paths_for) and not tie.paths:
             return "classes whose vectors are sums along the paths of a taxonomy"
         if self.tree and not tie.tree:

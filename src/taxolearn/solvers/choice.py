@@ -54,8 +54,14 @@ _HOMES = {
     "kernel_rows": ("kernel_rows", "solve_kernel_rows"),
     "pegasos": ("pegasos", "solve_pegasos"),
     "shared": ("shared", "solve_shared"),
+    "siblings": ("siblings", "solve_siblings"),
+    "averaging": ("dual_averaging", "solve_dual_averaging"),
     "interior": ("interior", "solve_interior"),
 }
+
+
+# what a name stands for where the loss is of this kind
+_BY_KIND = {("descent", "softmax"): "softmax_rows", ("dual", "siblings"): "siblings"}
 
 
 class _Solvers(Mapping[str, Solver]):
@@ -86,9 +92,9 @@ def choose_solver(
 ) -> Solver:
     """The solver asked for, or with "auto" the one `among` these names that suits best.
 
-    "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "kernel_rows" where rows are known by a
-    kernel. With a `checkpoint` the solver must be able to go on
-    from duals. An objective that lacks what the solver asked for requires, or all of them, is an error.
+    "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "siblings" where it compares siblings, and
+    for "kernel_rows" where rows are known by a kernel. With a `checkpoint` the solver must be able to go on from duals.
+    An objective that lacks what the solver asked for requires, or all of them, is an error.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
@@ -136,10 +142,8 @@ def _by_preference(
 
 def _named(name: str, objective: Objective, checkpoint: bool) -> tuple[Solver, str | None]:
     """The solver that a name stands for, and in words what it lacks."""
-    stands_for = name
-    if name == "descent" and objective.loss.facts.kind == "softmax":
-        stands_for = "softmax_rows"
-    elif name == "dual" and objective.problem.products is not None:
+    stands_for = _BY_KIND.get((name, objective.loss.facts.kind), name)
+    if stands_for == "dual" and objective.problem.products is not None:
         stands_for = "kernel_rows"
     solver = SOLVERS[stands_for]
     missing = solver.requires.missing(objective)
@@ -155,7 +159,7 @@ def _suited(objective: Objective, limits: Limits, checkpoint: bool) -> str:
     loss, tie = objective.loss.facts, objective.tie.facts
     if tie.learned:
         return "shared"
-    if loss.kind == "structured":
+    if loss.kind in ("structured", "siblings"):
         return "dual"
     if tie.precision:
         return "graph" if loss.kind == "margin" else "newton"

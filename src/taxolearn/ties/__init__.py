@@ -3,12 +3,15 @@
 from taxolearn.ties.base import Tie, TieFacts
 from taxolearn.ties.factor import Factor, covariance_tie
 from taxolearn.ties.graph import GraphTie, graph_tie
+from taxolearn.ties.orthogonal import OrthogonalTie, orthogonal_tie
 from taxolearn.ties.path_sum import PathSum, flat, merge_nodes, path_sum, with_own_nodes
 from taxolearn.ties.shared import SharedTie, shared_tie
+from taxolearn.ties.transfer import transfer_tie
 
 __all__ = [
     "Factor",
     "GraphTie",
+    "OrthogonalTie",
     "PathSum",
     "SharedTie",
     "Tie",
@@ -17,7 +20,9 @@ __all__ = [
     "flat",
     "graph_tie",
     "merge_nodes",
+    "orthogonal_tie",
     "path_sum",
     "shared_tie",
+    "transfer_tie",
     "with_own_nodes",
 ]

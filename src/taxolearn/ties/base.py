@@ -21,6 +21,8 @@ class TieFacts(NamedTuple):
     - `precision`: it has a sparse inverse covariance of its nodes (`GraphTie`).
     - `shares`: two classes have something in common.
     - `learned`: the scales of its nodes are found together with the vectors.
+    - `absolute`: the penalty has absolute products of vectors (`OrthogonalTie`); it is no quadratic form, and its
+      covariance, penalty and square do not belong together as those of one do.
 
     >>> TieFacts(paths=True, tree=True).precision
     False
@@ -31,6 +33,7 @@ class TieFacts(NamedTuple):
     precision: bool = False
     shares: bool = True
     learned: bool = False
+    absolute: bool = False
 
 
 class Tie(ABC):
