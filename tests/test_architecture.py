@@ -22,7 +22,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # What each room may import besides itself, `errors` and the floor. Later rooms stand above earlier ones.
 _FLOOR = {"files", "terminal"}  # nothing but Python itself
 _GROUND = {"kernels", "conic"}
-_BASIS = _GROUND | {"structure", "problem"}
+_BASIS = _GROUND | {"structure", "gram", "problem"}
 _SLOTS = _BASIS | {"losses", "ties", "scales", "objective", "vectors", "engines", "decoders"}
 _CORE = _SLOTS | {"solvers", "certificates", "explain", "storage", "registry"}
 _WHOLE = _CORE | {"methods", "metrics", "text", "selection", "auditing"}
@@ -34,7 +34,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kernels": set(),
     "conic": set(),
     "structure": {"kernels"},
-    "problem": {"structure", "kernels"},
+    "gram": set(),
+    "problem": {"structure", "kernels", "gram"},
     "engines": set(),
     "losses": _BASIS,
     "scales": _BASIS,
@@ -44,7 +45,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "decoders": _BASIS | {"vectors", "engines"},
     "norms": {"conic", "structure"},
     "solvers": _SLOTS,
-    "certificates": {"kernels", "losses", "problem", "ties", "objective", "engines", "solvers", "structure"},
+    "certificates": {
+        "gram",
+        "kernels",
+        "losses",
+        "problem",
+        "ties",
+        "objective",
+        "engines",
+        "solvers",
+        "structure",
+    },  # fmt: skip
     "explain": _BASIS | {"vectors", "decoders"},
     "storage": _SLOTS | {"solvers", "certificates", "registry"},
     "metrics": {"structure", "problem", "kernels"},

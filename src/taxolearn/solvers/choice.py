@@ -54,6 +54,7 @@ _HOMES = {
     "graph": ("graph", "solve_graph"),
     "softmax_rows": ("softmax_rows", "solve_softmax_rows"),
     "dual": ("structured", "solve_structured"),
+    "kernel_rows": ("kernel_rows", "solve_kernel_rows"),
     "pegasos": ("pegasos", "solve_pegasos"),
     "sets": ("sets", "solve_sets"),
     "shared": ("shared", "solve_shared"),
@@ -99,10 +100,9 @@ def choose_solver(
 ) -> Solver:
     """The solver asked for, or with "auto" the one `among` these names that suits best.
 
-    "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "siblings" where it compares siblings
-    and for "sets" where it is over sets.
-    With a `checkpoint` the solver must be able to go on from duals. An objective that lacks what the solver asked for
-    requires, or all of them, is an error.
+    "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "siblings" where it compares siblings,
+    "sets" where it is over sets and "kernel_rows" where rows are known by a kernel. With a `checkpoint` the solver must be able to go on from duals.
+    An objective that lacks what the solver asked for requires, or all of them, is an error.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
@@ -150,7 +150,10 @@ def _by_preference(
 
 def _named(name: str, objective: Objective, checkpoint: bool) -> tuple[Solver, str | None]:
     """The solver that a name stands for, and in words what it lacks."""
-    solver = SOLVERS[_BY_KIND.get((name, objective.loss.facts.kind), name)]
+    stands_for = _BY_KIND.get((name, objective.loss.facts.kind), name)
+    if stands_for == "dual" and objective.problem.products is not None:
+        stands_for = "kernel_rows"
+    solver = SOLVERS[stands_for]
     missing = solver.requires.missing(objective)
     if missing is not None:
         return solver, f"solver={name!r} needs {missing}"
@@ -222,7 +225,7 @@ def suits_interior(objective: Objective) -> bool:
     [False, True]
     """
     problem, kind = objective.problem, objective.loss.facts.kind
-    if sp.issparse(problem.X) or kind not in _UNEVEN:
+    if sp.issparse(problem.X) or problem.products is not None or kind not in _UNEVEN:
         return False
     n, classes, width = problem.n_rows, problem.n_classes, problem.n_features + 1
     apart = kind == "margin" and not objective.tie.facts.shares
