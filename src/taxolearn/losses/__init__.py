@@ -7,6 +7,7 @@ from taxolearn.losses.base import Loss, LossFacts, MarginLoss
 from taxolearn.losses.hinge import Hinge
 from taxolearn.losses.logistic import Logistic
 from taxolearn.losses.softmax import Softmax
+from taxolearn.losses.square import Square
 from taxolearn.losses.squared_hinge import SquaredHinge
 from taxolearn.losses.structured import StructuredHinge, structured_hinge
 
@@ -15,7 +16,7 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
 }
 
 # every loss that a user can name
-LOSSES: dict[str, Any] = {**MARGIN_LOSSES, "softmax": Softmax()}
+LOSSES: dict[str, Any] = {**MARGIN_LOSSES, "softmax": Softmax(), "square": Square()}
 
 
 def margin_loss(name: str, allowed: tuple[str, ...] = tuple(MARGIN_LOSSES)) -> MarginLoss:
@@ -38,6 +39,7 @@ __all__ = [
     "LossFacts",
     "MarginLoss",
     "Softmax",
+    "Square",
     "SquaredHinge",
     "StructuredHinge",
     "margin_loss",

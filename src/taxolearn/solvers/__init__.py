@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from taxolearn.solvers.base import Limits, Progress, Requires, Solution, Start, Status, Watch
 
 if TYPE_CHECKING:
+    from taxolearn.solvers.covariance_sweep import solve_covariance_sweep
     from taxolearn.solvers.graph import solve_graph
     from taxolearn.solvers.interior import solve_interior
     from taxolearn.solvers.level_sweep import solve_level_sweep
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from taxolearn.solvers.one_vs_rest import solve_one_vs_rest
     from taxolearn.solvers.path_descent import solve_path_descent
     from taxolearn.solvers.pegasos import PegasosSGD, solve_pegasos
+    from taxolearn.solvers.ridge import solve_ridge
+    from taxolearn.solvers.ridge_gradients import solve_ridge_gradients
     from taxolearn.solvers.shared import solve_shared
     from taxolearn.solvers.softmax_rows import solve_softmax_rows
     from taxolearn.solvers.structured import solve_structured
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 # Where each solver lives. Loaded on first use: most fits need one.
 _HOMES = {
     "PegasosSGD": "pegasos",
+    "solve_covariance_sweep": "covariance_sweep",
     "solve_graph": "graph",
     "solve_interior": "interior",
     "solve_level_sweep": "level_sweep",
@@ -30,6 +34,8 @@ _HOMES = {
     "solve_one_vs_rest": "one_vs_rest",
     "solve_path_descent": "path_descent",
     "solve_pegasos": "pegasos",
+    "solve_ridge": "ridge",
+    "solve_ridge_gradients": "ridge_gradients",
     "solve_shared": "shared",
     "solve_softmax_rows": "softmax_rows",
     "solve_structured": "structured",
@@ -45,6 +51,7 @@ __all__ = [
     "Start",
     "Status",
     "Watch",
+    "solve_covariance_sweep",
     "solve_graph",
     "solve_interior",
     "solve_level_sweep",
@@ -52,6 +59,8 @@ __all__ = [
     "solve_one_vs_rest",
     "solve_path_descent",
     "solve_pegasos",
+    "solve_ridge",
+    "solve_ridge_gradients",
     "solve_shared",
     "solve_softmax_rows",
     "solve_structured",

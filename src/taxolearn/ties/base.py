@@ -20,6 +20,7 @@ class TieFacts(NamedTuple):
     - `tree`: these paths are those of a tree, or of several.
     - `precision`: it has a sparse inverse covariance of its nodes (`GraphTie`).
     - `shares`: two classes have something in common.
+    - `definite`: its covariance has an inverse, not much larger than itself.
     - `learned`: the scales of its nodes are found together with the vectors.
 
     >>> TieFacts(paths=True, tree=True).precision
@@ -31,6 +32,7 @@ class TieFacts(NamedTuple):
     precision: bool = False
     shares: bool = True
     learned: bool = False
+    definite: bool = False
 
 
 class Tie(ABC):
