@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time a method is load
     from taxolearn.methods.recursive_logistic import RecursiveLogistic as RecursiveLogistic
     from taxolearn.methods.recursive_svm import RecursiveSVM as RecursiveSVM
     from taxolearn.methods.shared_svm import SharedSVM as SharedSVM
+    from taxolearn.methods.taxonomy_learning_ridge import TaxonomyLearningRidge as TaxonomyLearningRidge
     from taxolearn.methods.taxonomy_ridge import TaxonomyRidge as TaxonomyRidge
     from taxolearn.methods.top_down_svm import TopDownSVM as TopDownSVM
 
@@ -179,6 +180,14 @@ METHODS = (
         "TaxonomyRidge",
         "taxonomy_ridge",
         "least squares under a given covariance of the classes",
+        (),
+        _TAXONOMY_MATRIX,
+    ),
+    Method(
+        "learned-ridge",
+        "TaxonomyLearningRidge",
+        "taxonomy_learning_ridge",
+        "least squares that learns the covariance of the classes",
         (),
         _TAXONOMY_MATRIX,
     ),

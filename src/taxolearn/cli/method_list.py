@@ -25,7 +25,8 @@ def find_method(name: str) -> Method:
     Traceback (most recent call last):
     ...
     taxolearn.errors.DataError: --method tree is not known; see taxolearn methods: svm, logistic, multiclass, \
-hierarchical, normalized, shared, recursive, recursive-logistic, graph, graph-logistic, top-down, covariance, ridge
+hierarchical, normalized, shared, recursive, recursive-logistic, graph, graph-logistic, top-down, covariance, ridge, \
+learned-ridge
     """
     for method in METHODS:
         if name in (method.name, method.class_name):
@@ -57,14 +58,15 @@ def graph_of(method: Method, path: str | None) -> Any:
     >>> graph_of(find_method("svm"), "classes.tsv")
     Traceback (most recent call last):
     ...
-    taxolearn.errors.DataError: --graph classes.tsv: svm takes no graph of classes; choose --method graph or \
-graph-logistic
+    taxolearn.errors.DataError: --graph classes.tsv: svm takes no graph of classes; choose --method graph, \
+graph-logistic, covariance or ridge
     """
     if path is None:
         return None
     if "graph" not in method.kind().get_params(deep=False):
         raise DataError(
-            f"--graph {path}: {method.name} takes no graph of classes; choose --method graph or graph-logistic"
+            f"--graph {path}: {method.name} takes no graph of classes; choose --method graph, "
+            "graph-logistic, covariance or ridge"
         )
     from taxolearn.cli.labels import read_graph
 

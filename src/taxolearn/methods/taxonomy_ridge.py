@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from taxolearn.decoders import Decoder, best_or_thresholds
-from taxolearn.errors import DataError
+from taxolearn.errors import DataError, ModelError
 from taxolearn.losses import Loss, Square
 from taxolearn.methods.fitting import SeveralLabels
 from taxolearn.methods.parameters import estimator, is_number, parameter, positive
@@ -152,6 +152,22 @@ class RidgeMethod(CalibratedProbabilities, SeveralLabels, _Chosen):
         if self._spectrum is not None and (start is None or start.state is None):
             start = Start(None if start is None else start.dual, self._spectrum)
         return super()._solve(objective, limits, start, watch)
+
+    def _learned_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        found = {"best_lambda": np.array([self.best_lambda_])}
+        if self.leave_one_out_ is not None:
+            found["leave_one_out"] = np.stack(self.leave_one_out_)
+        return found
+
+    def _take_learned(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        missing = {"best_lambda"} - set(arrays)
+        if missing or arrays["best_lambda"].shape != (1,):
+            raise ModelError("the array 'learned/best_lambda' should hold one number")
+        self.best_lambda_, self.leave_one_out_ = float(arrays["best_lambda"][0]), None
+        if "leave_one_out" in arrays:
+            if arrays["leave_one_out"].ndim != 2 or len(arrays["leave_one_out"]) != 3:
+                raise ModelError("the array 'learned/leave_one_out' should have three rows")
+            self.leave_one_out_ = LeaveOneOut(*arrays["leave_one_out"])
 
     def _learn(self, objective: Objective | Parts, state: Any) -> None:
         self._spectrum = None  # as large as the rows: kept by a warm start only
