@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time a method is load
     from taxolearn.methods.recursive_logistic import RecursiveLogistic as RecursiveLogistic
     from taxolearn.methods.recursive_svm import RecursiveSVM as RecursiveSVM
     from taxolearn.methods.shared_svm import SharedSVM as SharedSVM
+    from taxolearn.methods.taxonomy_learning_ridge import TaxonomyLearningRidge as TaxonomyLearningRidge
+    from taxolearn.methods.taxonomy_ridge import TaxonomyRidge as TaxonomyRidge
     from taxolearn.methods.top_down_svm import TopDownSVM as TopDownSVM
     from taxolearn.methods.transfer_svm import TransferSVM as TransferSVM
     from taxolearn.methods.tree_loss_svm import TreeLossSVM as TreeLossSVM
@@ -200,8 +202,24 @@ METHODS = (
         "covariance",
         "CovarianceSVM",
         "covariance_svm",
-        "support vector machine under a given covariance of the classes",
-        ("squared_hinge",),
+        "support vector machine or logistic regression under a given covariance of the classes",
+        ("squared_hinge", "hinge", "logistic"),
+        _TAXONOMY_MATRIX,
+    ),
+    Method(
+        "ridge",
+        "TaxonomyRidge",
+        "taxonomy_ridge",
+        "least squares under a given covariance of the classes",
+        (),
+        _TAXONOMY_MATRIX,
+    ),
+    Method(
+        "learned-ridge",
+        "TaxonomyLearningRidge",
+        "taxonomy_learning_ridge",
+        "least squares that learns the covariance of the classes",
+        (),
         _TAXONOMY_MATRIX,
     ),
 )

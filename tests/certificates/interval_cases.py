@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,14 +17,14 @@ from reference import exact_objective as reference
 from reference.exact_objective import Exact, dot, exact, squared
 from taxolearn import ClassGraph, Taxonomy
 from taxolearn.certificates import Certificate, certify
-from taxolearn.losses import MARGIN_LOSSES, Softmax, structured_hinge
+from taxolearn.losses import MARGIN_LOSSES, Softmax, Square, structured_hinge
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
 from taxolearn.solvers import Solution, Status
 from taxolearn.ties import Factor, flat, graph_tie, path_sum, shared_tie
 from taxolearn.vectors import ClassVectors, NodeVectors
 
-LOSSES = ("hinge", "squared_hinge", "logistic", "softmax", "structured")
+LOSSES = ("hinge", "squared_hinge", "logistic", "softmax", "structured", "square")
 TREE = Taxonomy.from_edges([("all", "a"), ("all", "c"), ("a", "a1"), ("a", "a2")])
 DAG = Taxonomy.from_edges([("all", "a"), ("all", "b"), ("a", "a1"), ("a", "a2"), ("b", "a2"), ("b", "c")])
 GRAPH = ClassGraph.from_edges([("a1", "hub", 2.0), ("a2", "hub"), ("a2", "c", 0.3)], nodes=["a1", "a2", "c"])
@@ -143,6 +144,9 @@ def make_tie(name: str, problem, rng):
 
 def make_dual(rng, loss: str, cost, label):
     """Duals within their bounds, classes x rows; many of them at an end."""
+    if loss == "square":
+        row_cost = cost[label, np.arange(len(label))]
+        return np.where(rng.random(cost.shape) < 0.3, 0.0, rng.normal(size=cost.shape)) * row_cost
     share = rng.random(cost.shape)
     share[rng.random(cost.shape) < 0.3] = 0.0
     share[rng.random(cost.shape) < 0.3] = 1.0
@@ -192,9 +196,12 @@ def make_case(seed: int, wild: bool = True) -> Case:
     if tie_name == "low rank":  # intercepts within the range, exactly
         bias_feature = min(1.0, bias_feature // 1.0)
     tie, covariance = make_tie(tie_name, problem, rng)
-    tied = loss_name == "structured"
+    tied = loss_name in reference.TIED_BIAS
     bias_prior = 0.0 if tied else float(rng.choice([0.0, -1.0]))
-    if tied:
+    loss: Any
+    if loss_name == "square":
+        loss = Square()
+    elif tied:
         costs = [("zero_one", "margin"), ("hamming", "slack"), ("hamming", "unit")][rng.integers(3)]
         loss = structured_hinge(problem, tie, *costs)
     else:
@@ -209,7 +216,9 @@ def make_case(seed: int, wild: bool = True) -> Case:
         * np.where(has, problem.positive_weight[:, None], problem.negative_weight[:, None])
     )
     dual = make_dual(rng, loss_name, cost, label)
-    tables = [part.tolist() for part in loss.margins_and_scalings(np.arange(3))] if tied else [None, None]
+    tables: list[Any] = [None, None]
+    if loss_name == "structured":
+        tables = [part.tolist() for part in loss.margins_and_scalings(np.arange(3))]
     twin = Exact(
         exact(problem.X.toarray() if sp.issparse(problem.X) else problem.X),
         [{k} for k in label.tolist()],
@@ -275,7 +284,7 @@ def _solution(rng, objective, tie_name, dual, V, beta, wild):
 def _exact_primal(twin, objective, solution, covariance, by_node):
     tie, vectors = objective.tie, solution.vectors
     intercept = exact(vectors.intercept)
-    tied = twin.loss == "structured" and twin.bias_feature != 0
+    tied = twin.loss in reference.TIED_BIAS and twin.bias_feature != 0
     if by_node:
         matrix = exact((tie.paths if tie.facts.paths else tie.factor()).toarray())
         U = exact(vectors.nodes.T)
@@ -301,7 +310,7 @@ def _exact_primal(twin, objective, solution, covariance, by_node):
 
 def _exact_dual(twin, objective, covariance, V, beta, conjugates):
     tie = objective.tie
-    tied = twin.loss == "structured"
+    tied = twin.loss in reference.TIED_BIAS
     rows = [[*v, b] for v, b in zip(V, beta, strict=True)] if tied else V
     if tie.facts.learned:
         matrix = exact(tie.paths.toarray())

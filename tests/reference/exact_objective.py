@@ -15,6 +15,7 @@ Number = Fraction
 Matrix = list[list[Fraction]]
 
 DIGITS = Context(prec=60, Emax=10**6, Emin=-(10**6), traps=[])
+TIED_BIAS = ("structured", "square")  # losses whose biases are tied like vectors
 HALF = Fraction(1, 2)
 SLACK = Fraction(1, 2**40)  # a dual above its bound by this share at most is lowered to it
 INFINITE = None  # objectives that are not finite
@@ -205,6 +206,10 @@ class Exact:
     def cost(self, i: int, k: int) -> Fraction:
         return self.C * self.row_weight[i] * (self.positive[k] if k in self.has[i] else self.negative[k])
 
+    def row_cost(self, i: int) -> Fraction:
+        """The weight of a row for all classes alike: the mean over its labels."""
+        return sum((self.cost(i, k) for k in self.has[i]), Fraction(0)) / len(self.has[i])
+
     def label(self, i: int) -> int:
         return min(self.has[i])
 
@@ -217,6 +222,9 @@ class Exact:
                 for k in self.classes:
                     if self.counted[k]:
                         total += self.cost(i, k) * self._margin_loss(s[k] if k in self.has[i] else -s[k])
+                continue
+            if self.loss == "square":
+                total += self.row_cost(i) * sum((int(k in self.has[i]) - s[k]) ** 2 for k in self.classes)
                 continue
             y = self.label(i)
             total += self.cost(i, y) * (
@@ -248,7 +256,7 @@ class Exact:
 
     def bias_penalty(self, intercept: list[Fraction]) -> Fraction:
         """1/2 sum_l (b_l - b_0)^2 over the classes with losses."""
-        if not self.bias_feature or self.loss == "structured":
+        if not self.bias_feature or self.loss in TIED_BIAS:
             return Fraction(0)
         return HALF * sum(
             (b / self.bias_feature - self.bias_prior) ** 2
@@ -262,9 +270,11 @@ class Exact:
         total = Fraction(0)
         for i in range(len(self.X)):
             column = [dual[k][i] for k in self.classes]
-            if any(value < 0 for value in column):
+            if self.loss != "square" and any(value < 0 for value in column):
                 return INFINITE
-            if self.margin_kind:
+            if self.loss == "square":
+                found = self._square_column(i, column, M)
+            elif self.margin_kind:
                 found = self._margin_column(i, column, M)
             elif self.loss == "softmax":
                 found = self._softmax_column(i, column, M)
@@ -301,6 +311,17 @@ class Exact:
         for k, p in enumerate(column):
             M[k][i] = c * (int(k == y) - p / size)
         return c * sum((_x_log_x(p / size) for p in column), Fraction(0))
+
+    def _square_column(self, i: int, column: list[Fraction], M: Matrix) -> Fraction | None:
+        total, c = Fraction(0), self.row_cost(i)
+        for k, m in enumerate(column):
+            if m == 0:
+                continue
+            if c == 0:
+                return INFINITE
+            M[k][i] = m
+            total += m * m / (4 * c) - m * int(k in self.has[i])
+        return total
 
     def _structured_column(self, i: int, column: list[Fraction], M: Matrix) -> Fraction | None:
         assert self.margins is not None

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from taxolearn.certificates import margin, sets, siblings, softmax, structured
+from taxolearn.certificates import margin, sets, siblings, softmax, square, structured
 from taxolearn.certificates.base import Certificate
 from taxolearn.certificates.factor import FactorSide
 from taxolearn.certificates.graph import GraphSide
 from taxolearn.certificates.kernel import kernel_objectives
 from taxolearn.certificates.orthogonal import OrthogonalSide
 from taxolearn.certificates.path_sum import PathSumSide
-from taxolearn.certificates.rounding import Ball, square
+from taxolearn.certificates.rounding import Ball
+from taxolearn.certificates.rounding import square as squared
 from taxolearn.certificates.scores import Rows, Scores
 from taxolearn.certificates.shared import SharedSide
 from taxolearn.certificates.sums import Adjoint
@@ -30,6 +31,7 @@ from taxolearn.ties import TieFacts
 _LOSS_SIDES: dict[str, ModuleType] = {
     "margin": margin,
     "softmax": softmax,
+    "square": square,
     "structured": structured,
     "siblings": siblings,
     "sets": sets,
@@ -53,8 +55,8 @@ def certify(objective: Objective | Parts, solution: Solution, engine: Engine | N
     """Both objectives of the solution's vectors and dual, evaluated from the definition, and bounds on their rounding.
 
     With v_l = sum_i m_il x_i and beta_l = s sum_i m_il, M being what the dual makes of the rows (d_il y_il for a loss
-    of the margin, c_i (1[l = y_i] - p_il) for softmax, what row i pushes up and down for a structured hinge,
-    c_i (y_in - mu_in) for one over sets),
+    of the margin, c_i (1[l = y_i] - p_il) for softmax, the dual itself for the square loss, what row i pushes up and
+    down for a structured hinge, c_i (y_in - mu_in) for one over sets),
 
         primal = penalty of the tie(W) + 1/2 sum_l (b_l - b_0)^2 + sum of the losses
         dual   = -1/2 square of the tie(V) - 1/2 sum_l beta_l^2 - b_0 sum_l beta_l - conjugates of the losses
@@ -139,7 +141,7 @@ def _both(objective: Objective, solution: Solution, dual: sp.csr_array, run: Run
     lower = lower - tie.square(adjoint, rows, run) * 0.5
     if not objective.loss.facts.tied_bias:
         beta = adjoint.sums * objective.bias_feature
-        of_bias = square(beta) * 0.5
+        of_bias = squared(beta) * 0.5
         if loss is margin and objective.bias_prior:  # the betas of softmax sum to zero
             of_bias = of_bias + beta * objective.bias_prior
         lower = lower - (of_bias if tie.independent else of_bias.sum())
@@ -156,7 +158,7 @@ def _bias_penalty(objective: Objective, intercept: Any, has_losses: Any) -> Ball
     bias = Ball(intercept) / objective.bias_feature
     if objective.bias_prior:
         bias = bias - Ball(objective.bias_prior)
-    found = square(bias) * 0.5
+    found = squared(bias) * 0.5
     return Ball(np.where(has_losses, found.value, nothing), np.where(has_losses, found.error, nothing))
 
 

@@ -25,7 +25,8 @@ def find_method(name: str) -> Method:
     Traceback (most recent call last):
     ...
     taxolearn.errors.DataError: --method tree is not known; see taxolearn methods: svm, logistic, multiclass, \
-hierarchical, normalized, shared, recursive, recursive-logistic, graph, graph-logistic, top-down, covariance
+hierarchical, normalized, shared, recursive, recursive-logistic, graph, graph-logistic, top-down, covariance, ridge, \
+learned-ridge
     """
     for method in METHODS:
         if name in (method.name, method.class_name):
@@ -41,7 +42,7 @@ def make_estimator(method: Method, loss: str | None, **parameters: Any) -> Any:
     OneVsRestLogistic(C=2.0)
     """
     if loss is not None and not method.losses:
-        raise DataError(f"--loss {loss}: {method.name} has one loss, the structured hinge; leave it out")
+        raise DataError(f"--loss {loss}: {method.name} has one loss; leave it out")
     if loss is not None and loss not in method.losses:
         raise DataError(f"--loss {loss} is not a loss of {method.name}; choose {' or '.join(method.losses)}")
     given = {"loss": loss, **parameters}
@@ -57,14 +58,15 @@ def graph_of(method: Method, path: str | None) -> Any:
     >>> graph_of(find_method("svm"), "classes.tsv")
     Traceback (most recent call last):
     ...
-    taxolearn.errors.DataError: --graph classes.tsv: svm takes no graph of classes; choose --method graph or \
-graph-logistic
+    taxolearn.errors.DataError: --graph classes.tsv: svm takes no graph of classes; choose --method graph, \
+graph-logistic, covariance or ridge
     """
     if path is None:
         return None
     if "graph" not in method.kind().get_params(deep=False):
         raise DataError(
-            f"--graph {path}: {method.name} takes no graph of classes; choose --method graph or graph-logistic"
+            f"--graph {path}: {method.name} takes no graph of classes; choose --method graph, "
+            "graph-logistic, covariance or ridge"
         )
     from taxolearn.cli.labels import read_graph
 

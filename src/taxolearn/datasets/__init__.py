@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from taxolearn.datasets.arff import read_arff, write_arff
 from taxolearn.datasets.dataset import Dataset
-from taxolearn.datasets.edges import read_edges, read_graph, write_edges
+from taxolearn.datasets.edges import read_edges, read_graph, write_edges, write_graph
 from taxolearn.datasets.icd10cm import Icd10cm, load_icd10cm
 from taxolearn.datasets.jsonl import read_jsonl, write_jsonl
 from taxolearn.datasets.level_table import read_level_table, write_level_table
@@ -49,6 +49,7 @@ __all__ = [
     "read_xmc",
     "write_arff",
     "write_edges",
+    "write_graph",
     "write_jsonl",
     "write_level_table",
     "write_libsvm",

@@ -111,6 +111,34 @@ def read_graph(path: PathLike, *, sep: str | None = None, label_type: type = str
     return build(path, None, ClassGraph.from_edges, edges, nodes=list(dict.fromkeys(nodes)))
 
 
+def write_graph(path: PathLike, graph: ClassGraph, *, sep: str = " ") -> None:
+    r"""Write what `read_graph` reads: `name name weight`, and `name` for a node without edges.
+
+    Names may not contain `sep`; with "\t" they may contain spaces.
+
+    >>> import tempfile, pathlib
+    >>> from taxolearn.structure import ClassGraph
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pets.edges")
+    ...     write_graph(path, ClassGraph.from_edges([("Cat", "Lynx", 2.5)], nodes=["Dog"]))
+    ...     print(path.read_text(), end="")
+    Dog
+    Cat Lynx 2.5
+    """
+    texts = name_texts(graph.nodes, _forbidden(sep), "an edge file")
+    with writing(path) as stream:
+        for name in graph.nodes:
+            if not graph.neighbours(name):
+                stream.write(f"{texts[name]}\n")
+        for a, b, weight in graph.edges:
+            stream.write(f"{texts[a]}{sep}{texts[b]}{sep}{weight!r}\n")
+
+
+def _forbidden(sep: str) -> re.Pattern[str]:
+    """What names in a file may not have."""
+    return re.compile(r"\s|\0" if sep.isspace() and sep != "\t" else rf"[\t\r\n\v\f\0]|{re.escape(sep)}")
+
+
 def write_edges(path: PathLike, taxonomy: Taxonomy, *, sep: str = " ") -> None:
     r"""Write what `read_edges` reads, one `parent child` pair a line.
 
@@ -127,8 +155,7 @@ def write_edges(path: PathLike, taxonomy: Taxonomy, *, sep: str = " ") -> None:
     """
     if not taxonomy.edges:
         raise DataError("a taxonomy of one node has no edges to write")
-    forbidden = re.compile(r"\s|\0" if sep.isspace() and sep != "\t" else rf"[\t\r\n\v\f\0]|{re.escape(sep)}")
-    texts = name_texts(taxonomy.nodes, forbidden, "an edge file")
+    texts = name_texts(taxonomy.nodes, _forbidden(sep), "an edge file")
     with writing(path) as stream:
         for parent, child in taxonomy.edges:
             stream.write(f"{texts[parent]}{sep}{texts[child]}\n")

@@ -9,6 +9,7 @@ from taxolearn.losses.logistic import Logistic
 from taxolearn.losses.sets import SetHinge, set_hinge, star_hinge
 from taxolearn.losses.sibling import SiblingHinge, sibling_hinge
 from taxolearn.losses.softmax import Softmax
+from taxolearn.losses.square import Square
 from taxolearn.losses.squared_hinge import SquaredHinge
 from taxolearn.losses.structured import StructuredHinge, structured_hinge
 
@@ -17,7 +18,7 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
 }
 
 # every loss that a user can name
-LOSSES: dict[str, Any] = {**MARGIN_LOSSES, "softmax": Softmax()}
+LOSSES: dict[str, Any] = {**MARGIN_LOSSES, "softmax": Softmax(), "square": Square()}
 
 
 def margin_loss(name: str, allowed: tuple[str, ...] = tuple(MARGIN_LOSSES)) -> MarginLoss:
@@ -42,6 +43,7 @@ __all__ = [
     "SetHinge",
     "SiblingHinge",
     "Softmax",
+    "Square",
     "SquaredHinge",
     "StructuredHinge",
     "margin_loss",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -279,6 +279,13 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         ['b']
         """
         save_model(self, folder)
+
+    def _learned_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What a method learns besides vectors and scales, as arrays of float64 by name, for storage."""
+        return {}
+
+    def _take_learned(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Undo `_learned_arrays`; names and finiteness are checked, sizes are not."""
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Header and arrays of the fitted model."""

@@ -160,6 +160,7 @@ class CertifiedClassifier(TaxonomyClassifier):
             objective = self._objective(problem)
             check_sizes(problem, float(self.C), self._bias_feature)
             limits = self._limits(objective, seed, engine)
+            objective = self._settled(objective, limits)
             self._fit_on_held_out(objective, limits)
             if self.warm_start and start is None:
                 start = start_from(getattr(self, "_kept", None), objective, data)
@@ -228,6 +229,10 @@ class CertifiedClassifier(TaxonomyClassifier):
         prior = self._bias_prior(problem, loss, tie) if self._bias_feature else 0.0
         return Objective(problem, loss, tie, float(self.C), self._bias_feature, prior)
 
+    def _settled(self, objective: Objective | Parts, limits: Limits) -> Any:
+        """The objective with all that rows decide before the fit: a C by leave-one-out, a learned tie."""
+        return objective
+
     @property
     def _bias_feature(self) -> float:
         """The value s of the feature whose weight is the bias; 0: there is none."""
@@ -288,10 +293,13 @@ class CertifiedClassifier(TaxonomyClassifier):
     def _wants_probabilities(self) -> bool:
         return False
 
+    def _untuned_decoder(self, problem: Problem) -> Decoder:
+        return self._decoder(problem)
+
     def _fit_on_held_out(self, objective: Objective | Parts, limits: Limits) -> None:
         """The decoder, its thresholds and the calibration; without them, no row is held out."""
         problem = objective.problem
-        self.decoder_, self.calibration_ = self._decoder(problem), None
+        self.decoder_, self.calibration_ = self._untuned_decoder(problem), None
         tune = self.decoder_.several and getattr(self, "thresholds", "zero") == "tuned"
         if not (tune or self._wants_probabilities()):
             return

@@ -14,7 +14,7 @@ from taxolearn.structure.names import show
 from taxolearn.ties import GraphTie, graph_tie
 
 
-def _graph_or_none(name: str, value: Any) -> None:
+def graph_or_none(name: str, value: Any) -> None:
     if value is not None and not isinstance(value, ClassGraph):
         raise DataError(
             f"{name} must be a taxolearn.ClassGraph or None, not {show(value)}; build one with from_edges"
@@ -45,7 +45,7 @@ class GraphRecursive(TiedIntercepts):
             "Its nodes are the classes, and may be more: latent nodes without rows, through which others pull"
             " each other. None: no edges, flat over the classes seen."
         ),
-        check=_graph_or_none,
+        check=graph_or_none,
         kw_only=False,
     )
     C: float = parameter(default=1.0, doc="Weight of the losses against the penalty.", check=positive)

@@ -127,6 +127,19 @@ class Problem:
         label[counts == 1] = self.targets.indices[np.repeat(counts == 1, counts)]
         return label, self.row_weight * self.positive_weight[label] * (counts == 1)
 
+    @cached_property
+    def weight_by_labels(self) -> Array:
+        """row_weight[i] times the mean positive weight of the row's labels: one weight for all classes of a row.
+
+        A row without a label has its row weight.
+
+        >>> make_problem([[0.0], [1.0]], ["a", "b"], class_weight={"a": 3.0}).weight_by_labels.tolist()
+        [3.0, 1.0]
+        """
+        counts = np.diff(self.targets.indptr)
+        sums = np.asarray(self.targets @ self.positive_weight)
+        return self.row_weight * np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
+
     def fingerprint(self) -> str:
         """A hash of the rows, their labels and their weights: equal data give equal fingerprints.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from taxolearn.solvers.base import Limits, Progress, Requires, Solution, Start, Status, Watch
 
 if TYPE_CHECKING:
+    from taxolearn.solvers.covariance_sweep import solve_covariance_sweep
     from taxolearn.solvers.dual_averaging import RegularizedDualAveraging, solve_dual_averaging
     from taxolearn.solvers.graph import solve_graph
     from taxolearn.solvers.interior import solve_interior
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from taxolearn.solvers.path_descent import solve_path_descent
     from taxolearn.solvers.pegasos import PegasosSGD, solve_pegasos
     from taxolearn.solvers.quasi_newton import solve_quasi_newton
+    from taxolearn.solvers.ridge import solve_ridge
+    from taxolearn.solvers.ridge_gradients import solve_ridge_gradients
     from taxolearn.solvers.sets import solve_sets
     from taxolearn.solvers.shared import solve_shared
     from taxolearn.solvers.siblings import solve_siblings
@@ -29,6 +32,7 @@ _HOMES = {
     "PegasosSGD": "pegasos",
     "RegularizedDualAveraging": "dual_averaging",
     "solve_dual_averaging": "dual_averaging",
+    "solve_covariance_sweep": "covariance_sweep",
     "solve_graph": "graph",
     "solve_interior": "interior",
     "solve_level_sweep": "level_sweep",
@@ -38,6 +42,8 @@ _HOMES = {
     "solve_pegasos": "pegasos",
     "solve_quasi_newton": "quasi_newton",
     "solve_sets": "sets",
+    "solve_ridge": "ridge",
+    "solve_ridge_gradients": "ridge_gradients",
     "solve_shared": "shared",
     "solve_siblings": "siblings",
     "solve_softmax_rows": "softmax_rows",
@@ -55,6 +61,7 @@ __all__ = [
     "Start",
     "Status",
     "Watch",
+    "solve_covariance_sweep",
     "solve_dual_averaging",
     "solve_graph",
     "solve_interior",
@@ -64,6 +71,8 @@ __all__ = [
     "solve_path_descent",
     "solve_pegasos",
     "solve_quasi_newton",
+    "solve_ridge",
+    "solve_ridge_gradients",
     "solve_sets",
     "solve_shared",
     "solve_siblings",

@@ -117,7 +117,8 @@ class Solution:
 
     `dual` is classes x rows, whatever the loss. Of a loss of the margin it holds d_il >= 0, row i standing in
     the vector of class l as d_il y_il x_i; of softmax the probabilities p_il, which sum to one per row; of a structured
-    hinge alpha_il >= 0, by which row i pushes its own class up and class l down. `state` is what a solver can begin
+    hinge alpha_il >= 0, by which row i pushes its own class up and class l down; of the square loss m_il of any sign,
+    row i standing in the vector of class l as m_il x_i. `state` is what a solver can begin
     with besides a dual; None: the vectors.
 
     >>> from taxolearn.losses import Hinge
@@ -143,8 +144,8 @@ class Requires:
     """What a solver needs of an objective; `missing` says in words what is not there.
 
     `kinds` of losses; a `smooth` loss or one with a `sparse_dual`; a tie over `paths`, of a `tree`, with a sparse
-    `precision`, with `learned` scales or with none (None: either); a penalty with `absolute` products only where the
-    solver says that it can. Losses of the kinds `paths_for` need paths, others do not. `starts` says whether a dual can
+    `precision`, a `definite` one, with `learned` scales or with none (None: either); a penalty with `absolute` products
+    only where the solver says that it can. Losses of the kinds `paths_for` need paths, others do not. `starts` says whether a dual can
     be gone on from, so that checkpoints make sense. With `row_products` it is for rows of which a kernel gives
     products only; else rows must be vectors.
 
@@ -162,6 +163,7 @@ class Requires:
     paths: bool = False
     tree: bool = False
     precision: bool = False
+    definite: bool = False
     independent: bool = False
     learned: bool | None = False
     absolute: bool = False
@@ -189,6 +191,8 @@ class Requires:
             return "a tree"
         if self.precision and not tie.precision:
             return "a graph of classes"
+        if self.definite and not tie.definite:
+            return "a covariance of classes that has an inverse"
         if self.independent and tie.shares:
             return "classes that have nothing in common"
         if self.learned is not None and self.learned != tie.learned:

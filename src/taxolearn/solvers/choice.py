@@ -22,6 +22,7 @@ _MOST_UNFOLDING = 8.0  # times as long that the walk over a DAG may be
 # structured hinge was left at gaps of 0.3 and more after 1,000 passes, and other losses from 200 on
 _UNEVEN = {"structured": 16.0, "margin": 100.0, "softmax": 100.0}
 _MOST_WORK = 2**29  # multiplications of a step by dense linear algebra; 30 such steps take about 3 seconds
+_MOST_DECOMPOSED = 4096  # rows or features, whichever are fewer: a decomposition takes about 20 seconds
 _MOST_CURVATURE = 2**24  # numbers in the second derivatives of all rows: 128 MB
 _LBFGS_PRECISION = 1e-5  # tolerances below it are better reached by Newton's method on dense rows too,
 _FEW_PRODUCTS = 2**14  # and any where rows x features x classes are fewer: it takes fewer steps
@@ -52,6 +53,7 @@ _HOMES = {
     "lbfgs": ("quasi_newton", "solve_quasi_newton"),
     "levels": ("level_sweep", "solve_level_sweep"),
     "graph": ("graph", "solve_graph"),
+    "blocks": ("covariance_sweep", "solve_covariance_sweep"),
     "softmax_rows": ("softmax_rows", "solve_softmax_rows"),
     "dual": ("structured", "solve_structured"),
     "kernel_rows": ("kernel_rows", "solve_kernel_rows"),
@@ -61,6 +63,8 @@ _HOMES = {
     "siblings": ("siblings", "solve_siblings"),
     "averaging": ("dual_averaging", "solve_dual_averaging"),
     "interior": ("interior", "solve_interior"),
+    "decomposition": ("ridge", "solve_ridge"),
+    "gradients": ("ridge_gradients", "solve_ridge_gradients"),
 }
 
 
@@ -137,15 +141,20 @@ def _by_preference(
     objective: Objective, limits: Limits, among: Sequence[str], checkpoint: bool
 ) -> Iterator[str]:
     """The names, what suits first; one-vs-rest where a method puts it first."""
-    if "interior" in among and not checkpoint and suits_interior(objective):
+    may_be_interior = "interior" in among and not checkpoint
+    if may_be_interior and suits_interior(objective):
         yield "interior"
-    among = [name for name in among if name != "interior"]  # elsewhere only for who asks for it
+    among = [name for name in among if name != "interior"]  # elsewhere only where no other can
     if among[0] == "one_vs_rest":
         yield among[0]
     suited = _suited(objective, limits, checkpoint) if len(among) > 1 else among[0]
+    if suited == "newton" and "blocks" in among and not objective.loss.facts.smooth:
+        suited = "blocks"
     if suited in among:
         yield suited
     yield from (name for name in among if name != suited)
+    if may_be_interior:
+        yield "interior"  # slow, and still better than nothing
 
 
 def _named(name: str, objective: Objective, checkpoint: bool) -> tuple[Solver, str | None]:
@@ -169,6 +178,8 @@ def _suited(objective: Objective, limits: Limits, checkpoint: bool) -> str:
         return "shared"
     if loss.kind in ("structured", "siblings", "sets"):
         return "dual"
+    if loss.kind == "square":
+        return "decomposition" if decomposes(objective.problem) and not checkpoint else "gradients"
     if tie.precision:
         return "graph" if loss.kind == "margin" else _smooth(objective, limits)
     if not tie.paths:
@@ -233,6 +244,16 @@ def suits_interior(objective: Objective) -> bool:
     work = blocks * (0.5 * n * float(size) ** 2 + float(size) ** 3 / 3)
     few = work <= _MOST_WORK and n * classes * (1 if apart else classes) <= _MOST_CURVATURE
     return few and problem.scales.unevenness(objective.bias_feature or np.inf) > _UNEVEN[kind]
+
+
+def decomposes(problem: Problem) -> bool:
+    """Whether the rows, or the features, are few enough for a decomposition of them.
+
+    >>> from taxolearn.problem import make_problem
+    >>> decomposes(make_problem([[0.0], [1.0]], ["a", "b"]))
+    True
+    """
+    return min(problem.n_rows, problem.n_features + 1) <= _MOST_DECOMPOSED
 
 
 def _is_small(problem: Problem) -> bool:

@@ -52,6 +52,7 @@ def pack_classifier(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         arrays["calibration/slopes"], arrays["calibration/offsets"] = calibration
     if hasattr(estimator, "node_weights_"):
         arrays["node_weights"] = np.array(estimator.node_weights_, dtype=np.float64)
+    arrays |= {f"learned/{name}": array for name, array in estimator._learned_arrays().items()}
     feature_names = getattr(estimator, "feature_names_in_", None)
     header: dict[str, Any] = {
         "method": type(estimator).__name__,
@@ -69,6 +70,7 @@ def pack_classifier(estimator: Any) -> tuple[dict[str, Any], Arrays]:
             "dual_error": certificate.dual_error,
         },
         "n_iter": int(estimator.n_iter_),
+        "learned": sorted(estimator._learned_arrays()),
         "data": estimator.data_,
         "feature_names": None if feature_names is None else [str(name) for name in feature_names],
         "taxonomy": None,
@@ -125,6 +127,7 @@ def unpack_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, *, full
         estimator.node_weights_ = _numbers(arrays, "node_weights", count)
         if (estimator.node_weights_ < 0).any():
             raise ModelError("the array 'node_weights' holds a negative number")
+    estimator._take_learned(_learned(header, arrays))
     return estimator
 
 
@@ -258,6 +261,17 @@ def _certificate(stored: dict[str, Any], arrays: Arrays) -> Certificate:
         if not math.isclose(told, found, rel_tol=1e-9, abs_tol=1e-9):
             raise ModelError(f"the certificate says {name} {told!r}, but its classes add up to {found!r}")
     return certificate
+
+
+def _learned(header: dict[str, Any], arrays: Arrays) -> Arrays:
+    """What a method learned besides; models of older versions have nothing of that."""
+    found = {}
+    for name in entry({"learned": [], **header}, "learned", list):
+        array = arrays.get(f"learned/{name}")
+        if array is None or array.dtype != np.float64 or not np.isfinite(array).all():
+            raise ModelError(f"the array 'learned/{str(name)[:40]}' should hold finite float64 numbers")
+        found[name] = array
+    return found
 
 
 def _numbers(arrays: Arrays, name: str, count: int) -> npt.NDArray[np.float64]:

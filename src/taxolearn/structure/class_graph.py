@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.errors import TaxonomyError
+from taxolearn.structure import graph_views
 from taxolearn.structure.arrays import IntArray, frozen, row_of_entry, row_pointer
 from taxolearn.structure.builders import Index, ends_of, require_networkx
 from taxolearn.structure.names import NamedNodes, check_iterable, show
@@ -41,6 +42,10 @@ class ClassGraph(NamedNodes):
     indptr: IntArray
     indices: IntArray
     weights: FloatArray
+
+    to_text = graph_views.to_text
+    to_taxonomy = graph_views.to_taxonomy
+    compare = graph_views.compare
 
     def __init__(self) -> None:
         raise TaxonomyError("build a ClassGraph with from_edges, from_taxonomy, from_networkx or from_table")

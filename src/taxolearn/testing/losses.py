@@ -18,7 +18,8 @@ def check_loss(loss: Any) -> None:
 
     For a loss of the margin: convex, non-increasing, the conjugate is the one of the value (Fenchel and Young, with
     equality at the derivative), the scalar kernels agree with the vectorised definition, and the coordinate step is
-    the minimiser. For losses of all scores of a row: convex in them, zero at no cost, and never below.
+    the minimiser. For losses of all scores of a row: convex in them, zero at no cost, never below, and with their own
+    conjugate.
 
     >>> from taxolearn.losses import Hinge
     >>> check_loss(Hinge())
@@ -30,6 +31,7 @@ def check_loss(loss: Any) -> None:
     checks = {
         "margin": _check_margin,
         "softmax": _check_softmax,
+        "square": _check_square,
         "structured": _check_structured,
         "sets": _check_sets,
     }
@@ -120,6 +122,25 @@ def _check_sets(loss: Any) -> None:
     assert np.all(loss.miss >= 0), "a miss must not cost less than nothing"
     assert np.all(loss.false_alarm >= 0), "a false alarm must not cost less than nothing"
     assert loss.miss[0] == loss.false_alarm[0] == 0, "the root is in every set and costs nothing"
+
+
+def _check_square(loss: Any) -> None:
+    rng = np.random.default_rng(0)
+    targets = (rng.random((40, 5)) < 0.3).astype(np.float64)
+    scores, other, weight = rng.normal(size=(40, 5)), rng.normal(size=(40, 5)), 0.7
+    value = loss.value(scores, targets)
+    assert np.all(value >= 0), "a loss must not be negative"
+    assert not loss.value(targets, targets).any(), "the targets themselves must cost nothing"
+    middle = loss.value(0.5 * (scores + other), targets)
+    assert np.all(middle <= 0.5 * (value + loss.value(other, targets)) + _ROUNDING), "a loss must be convex"
+    step = 1e-6 * np.eye(5)[:, None, :]
+    slopes = [loss.value(scores + h, targets) - loss.value(scores - h, targets) for h in step]
+    linked = -weight * np.stack(slopes, axis=1) / 2e-6
+    for dual, least in ((linked, -1e-6), (other, -_ROUNDING)):
+        gaps = weight * value + loss.conjugate(dual, targets, weight) + np.sum(dual * scores, axis=1)
+        assert np.all(gaps >= least), "Fenchel-Young fails: weight loss(s) + conjugate(m) + m s < 0"
+        if dual is linked:
+            assert np.all(gaps <= 1e-6), "the conjugate is larger than that of the value"
 
 
 def _check_structured(loss: Any) -> None:

@@ -20,6 +20,7 @@ class TieFacts(NamedTuple):
     - `tree`: these paths are those of a tree, or of several.
     - `precision`: it has a sparse inverse covariance of its nodes (`GraphTie`).
     - `shares`: two classes have something in common.
+    - `definite`: its covariance has an inverse, not much larger than itself.
     - `learned`: the scales of its nodes are found together with the vectors.
     - `absolute`: the penalty has absolute products of vectors (`OrthogonalTie`); it is no quadratic form, and its
       covariance, penalty and square do not belong together as those of one do.
@@ -34,6 +35,7 @@ class TieFacts(NamedTuple):
     shares: bool = True
     learned: bool = False
     absolute: bool = False
+    definite: bool = False
 
 
 class Tie(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from taxolearn.errors import DataError
 from taxolearn.structure.names import show
 from taxolearn.ties.base import Tie, TieFacts
 
+_DEFINITE = 1e-4  # least singular value of L, as a share of the largest, of a covariance to invert
 _ROUNDING = 1e-10  # eigenvalues above minus this share of the largest count as zero
 
 
@@ -43,14 +45,20 @@ class Factor(Tie):
         """
         return int(self.matrix.shape[0])
 
-    @property
+    @cached_property
     def facts(self) -> TieFacts:
-        """Classes share something where a column has two entries.
+        """Classes share something where a column has two entries; few columns have no inverse.
 
         >>> Factor(sp.csr_array(np.eye(3))).facts.shares
         False
         """
-        return TieFacts(shares=bool(np.any(np.bincount(self.matrix.indices, minlength=1) > 1)))
+        shares = bool(np.any(np.bincount(self.matrix.indices, minlength=1) > 1))
+        if self.matrix.shape[1] < self.n_classes:
+            return TieFacts(shares=shares)
+        values = np.linalg.svd(self.matrix.toarray(), compute_uv=False)
+        return TieFacts(
+            shares=shares, definite=bool(values.size) and bool(values[-1] > _DEFINITE * values[0])
+        )
 
     def factor(self) -> sp.csr_array:
         """L itself.
