@@ -160,6 +160,7 @@ class CertifiedClassifier(TaxonomyClassifier):
             if self.warm_start and start is None:
                 start = start_from(getattr(self, "_kept", None), objective, data)
             watch = reporter(bool(self.verbose), limits.tol)
+            objective, limits, start = self._settled(objective, limits, start)
             solution = self._solve(objective, limits, *self._checkpointed(objective, data, start, watch))
             self._accept(objective, data, solution, certify(objective, solution, engine))
             request.heard = True
@@ -222,6 +223,13 @@ class CertifiedClassifier(TaxonomyClassifier):
         loss = self._loss(problem, tie)
         prior = self._bias_prior(problem, loss, tie) if self._bias_feature else 0.0
         return Objective(problem, loss, tie, float(self.C), self._bias_feature, prior)
+
+    def _settled(
+        self, objective: Objective | Parts, limits: Limits, start: Start | None
+    ) -> tuple[Objective | Parts, Limits, Start | None]:
+        """The convex objective that is solved and certified, where a method first learns what it is; what is left of
+        the limits; and where to start."""
+        return objective, limits, start
 
     @property
     def _bias_feature(self) -> float:
