@@ -92,12 +92,14 @@ def better_tilt(rows: Uncertain, tilt: Array) -> tuple[Array, ExpectedLosses]:
 
 
 def curvature(tilt: Array, below: Array) -> Array:
-    """Twice the derivative of the bound in each t_in, rows x nodes: A^2 + Q (1 - 2 A), never negative.
+    """Twice the derivative of the bound in each t_in, rows x nodes: A^2 + Q (1 - 2 A) = (A - Q)^2 + Q (1 - Q).
 
     >>> curvature(np.array([[0.5]]), np.array([[0.5]]))
     array([[0.25]])
     """
-    return np.asarray(tilt * tilt + below * (1.0 - 2.0 * tilt))
+    return np.maximum(
+        0.0, (tilt - below) ** 2 + below * (1.0 - below)
+    )  # rounding may bring `below` above one
 
 
 @dataclass(frozen=True, eq=False)
