@@ -141,8 +141,9 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
             inner = np.flatnonzero(~taxonomy.is_leaf[problem.class_nodes])
             tie = with_own_nodes(tie, inner, np.ones(len(inner)))
         users = np.bincount(tie.paths.indices, minlength=tie.n_nodes)
-        # what is above all classes moves their scores alike; a class that is alone keeps its vector
-        counts = (users > 0) & ((users < problem.n_classes) | (problem.n_classes == 1))
+        counts = (users > 0) & (
+            users < problem.n_classes
+        )  # what is above all classes moves their scores alike
         return PathSum(tie.paths, np.where(counts, float(self.first_variance), 0.0))
 
     def _groups(self, problem: Problem, tie: PathSum) -> Ids:
@@ -171,8 +172,6 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
                 int(self.rounds),
                 float(self.bound_tol),
             )
-            if objective.problem.n_classes == 1:
-                rules = rules._replace(groups=np.full(objective.tie.n_nodes, -1))
             inner = replace(limits, engine=run.engine)
             learned = learn_variances(objective, rules, inner, start, asked=self.solver, among=self._solvers)
             objective = replace(objective, tie=PathSum(objective.tie.paths, learned.scale))
