@@ -6,6 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:  # for editors and type checkers; at run time a method is loaded when it is asked for
+    from taxolearn.methods.bayesian_recursive_logistic import (
+        BayesianRecursiveLogistic as BayesianRecursiveLogistic,
+    )
     from taxolearn.methods.covariance_svm import CovarianceSVM as CovarianceSVM
     from taxolearn.methods.graph_recursive_logistic import GraphRecursiveLogistic as GraphRecursiveLogistic
     from taxolearn.methods.graph_recursive_svm import GraphRecursiveSVM as GraphRecursiveSVM
@@ -42,6 +45,7 @@ _RECURSIVE = (
     "Gopal, Yang: Recursive Regularization for Large-scale Classification with Hierarchical and Graphical "
     "Dependencies. KDD 2013"
 )
+_HBLR = "Gopal, Yang, Bai, Niculescu-Mizil: Bayesian Models for Large-scale Hierarchical Classification. NIPS 2012"
 _TOP_DOWN = "Dumais, Chen: Hierarchical Classification of Web Content. SIGIR 2000"
 _TRANSFER = "Zhou, Xiao, Wu: Hierarchical Classification via Orthogonal Transfer. ICML 2011"
 _TAXONOMY_MATRIX = "Mroueh, Poggio, Rosasco: Multi-category and Taxonomy Learning"
@@ -143,6 +147,15 @@ METHODS = (
         ("logistic", "softmax"),
         _RECURSIVE,
         5e-2,
+    ),
+    Method(
+        "bayesian",
+        "BayesianRecursiveLogistic",
+        "bayesian_recursive_logistic",
+        "softmax regression tied to the parent in the taxonomy, with learned variances",
+        ("softmax",),
+        _HBLR,
+        several=False,
     ),
     Method(
         "graph",

@@ -32,6 +32,7 @@ _SMALLER_GAPS = {
     "OneVsRestLogistic": 1e-13,
     "RecursiveSVM": 1e-14,
     "RecursiveLogistic": 1e-18,  # Newton steps until no gap is left to measure
+    "BayesianRecursiveLogistic": 1e-18,
     "GraphRecursiveSVM": 1e-14,
     "CovarianceSVM": 1e-18,
 }

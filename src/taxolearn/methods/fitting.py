@@ -160,10 +160,10 @@ class CertifiedClassifier(TaxonomyClassifier):
             objective = self._objective(problem)
             check_sizes(problem, float(self.C), self._bias_feature)
             limits = self._limits(objective, seed, engine)
-            objective = self._settled(objective, limits)
-            self._fit_on_held_out(objective, limits)
             if self.warm_start and start is None:
                 start = start_from(getattr(self, "_kept", None), objective, data)
+            objective, limits, start = self._settled(objective, limits, start)
+            self._fit_on_held_out(objective, limits)
             watch = reporter(bool(self.verbose), limits.tol)
             solution = self._solve(objective, limits, *self._checkpointed(objective, data, start, watch))
             self._accept(objective, data, solution, certify(objective, solution, engine))
@@ -229,9 +229,12 @@ class CertifiedClassifier(TaxonomyClassifier):
         prior = self._bias_prior(problem, loss, tie) if self._bias_feature else 0.0
         return Objective(problem, loss, tie, float(self.C), self._bias_feature, prior)
 
-    def _settled(self, objective: Objective | Parts, limits: Limits) -> Any:
-        """The objective with all that rows decide before the fit: a C by leave-one-out, a learned tie."""
-        return objective
+    def _settled(
+        self, objective: Objective | Parts, limits: Limits, start: Start | None
+    ) -> tuple[Objective | Parts, Limits, Start | None]:
+        """The convex objective that is solved and certified, with all that rows decide before (a C by leave-one-out, a
+        learned tie, learned scales); what is left of the limits; and where to start."""
+        return objective, limits, start
 
     @property
     def _bias_feature(self) -> float:

@@ -16,7 +16,7 @@ from taxolearn.methods.parameters import estimator, number_or, parameter, positi
 from taxolearn.methods.taxonomy_ridge import RidgeMethod
 from taxolearn.objective import Objective
 from taxolearn.problem import Problem
-from taxolearn.solvers import Limits
+from taxolearn.solvers import Limits, Start
 from taxolearn.solvers.choice import decomposes
 from taxolearn.solvers.ridge import spectrum_of
 from taxolearn.solvers.ridge_rows import half_ridge, ridge_rows, threads_of
@@ -129,8 +129,10 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
             return SparseGraph(float(self.nu), float(self.gamma))
         return SpectralBall(float(self.p), float(n_classes) ** (1.0 / float(self.p)))
 
-    def _settled(self, objective: Any, limits: Limits) -> Any:
-        objective = super()._settled(objective, limits)
+    def _settled(
+        self, objective: Any, limits: Limits, start: Start | None
+    ) -> tuple[Any, Limits, Start | None]:
+        objective, limits, start = super()._settled(objective, limits, start)
         learned = self._learned(objective, limits)
         self.joint_history_, self.stationarity_ = learned.history, learned.stationarity
         self._take_structure(learned.covariance, learned.precision, list(objective.problem.classes))
@@ -143,7 +145,7 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
                 stacklevel=4,
             )
         tie: Tie = covariance_tie(learned.covariance)
-        return replace(objective, tie=tie)
+        return replace(objective, tie=tie), limits, start
 
     def _learned(self, objective: Objective, limits: Limits) -> Learned:
         problem = objective.problem

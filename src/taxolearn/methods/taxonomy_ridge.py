@@ -122,7 +122,9 @@ class RidgeMethod(CalibratedProbabilities, SeveralLabels, _Chosen):
             return self._decoder(problem)
         return self._decoder(problem, np.full(problem.n_classes, 0.5))
 
-    def _settled(self, objective: Any, limits: Limits) -> Any:
+    def _settled(
+        self, objective: Any, limits: Limits, start: Start | None
+    ) -> tuple[Any, Limits, Start | None]:
         """The objective with the C that lambda_ says, or that leave-one-out chooses."""
         self._spectrum, self.leave_one_out_ = None, None
         problem = objective.problem
@@ -134,7 +136,9 @@ class RidgeMethod(CalibratedProbabilities, SeveralLabels, _Chosen):
         else:
             best = 0.5 / (float(self.C) * total) if self.lambda_ is None else float(self.lambda_)
         self.best_lambda_ = best
-        return objective if self.lambda_ is None else replace(objective, C=0.5 / (best * total))
+        if self.lambda_ is not None:
+            objective = replace(objective, C=0.5 / (best * total))
+        return objective, limits, start
 
     def _decomposed(self, objective: Objective, limits: Limits) -> Spectrum:
         if not decomposes(objective.problem):

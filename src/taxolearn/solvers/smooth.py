@@ -46,7 +46,7 @@ class SmoothIterate:
         self.bias_feature, self.bias_prior = objective.bias_feature, objective.bias_prior
         self.C = objective.C
         self.terms = score_terms(objective)
-        self.X, self.axes = _along_axes(self.problem.X)
+        self.X, self.axes = along_axes(self.problem.X)
         self.squares = self.X.multiply(self.X).tocsr() if sp.issparse(self.X) else self.X * self.X
         self.matrix, self.columns, self.root_scale = _columns(self.tie)
         factor = sp.csr_array(self.matrix[:, self.columns] * self.root_scale[None, :])
@@ -148,18 +148,21 @@ def _handy(factor: sp.csr_array) -> Any:
     return factor.toarray() if size <= _DENSE_SIZE or factor.nnz > _DENSE_SHARE * size else factor
 
 
-def _along_axes(X: Any) -> tuple[Any, Any]:
+def along_axes(X: Any, weight: Array | None = None) -> tuple[Any, Any]:
     """Dense rows along the principal axes of X, and these axes; other rows as they are, and None.
 
     Penalty and scores do not change when rows and vectors are rotated together, but along these axes the Hessian is
-    closer to its diagonal, which is the preconditioner.
+    closer to its diagonal, which is the preconditioner. With a weight per row, the axes are those of weighted rows.
+
+    >>> along_axes(np.array([[3.0, 0.0], [0.0, 1.0]]))[1].tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
     """
     if sp.issparse(X):
         return X.astype(np.float64, copy=False), None
     X = np.asarray(X, dtype=np.float64)
     if X.shape[1] > _MOST_AXES:
         return X, None
-    squared = X.T @ X
+    squared = X.T @ (X if weight is None else weight[:, None] * X)
     if not np.isfinite(squared).all():
         return X, None
     axes = np.linalg.eigh(squared)[1]
