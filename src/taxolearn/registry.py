@@ -91,7 +91,6 @@ METHODS = (
         "multi-class support vector machine, all classes compared",
         (),
         _MULTICLASS,
-        several=False,
     ),
     Method(
         "hierarchical",
@@ -100,7 +99,6 @@ METHODS = (
         "hierarchical support vector machine, mistakes cost by the taxonomy",
         (),
         _HSVM,
-        several=False,
     ),
     Method(
         "normalized",
@@ -109,7 +107,6 @@ METHODS = (
         "hierarchical support vector machine with normalised node scales",
         (),
         _NHSVM,
-        several=False,
     ),
     Method(
         "shared",

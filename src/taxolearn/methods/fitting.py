@@ -156,7 +156,7 @@ class CertifiedClassifier(TaxonomyClassifier):
             objective = self._objective(problem)
             check_sizes(problem, float(self.C), self._bias_feature)
             limits = self._limits(objective, seed, engine)
-            self._fit_on_held_out(objective, limits)
+            objective = self._fit_on_held_out(objective, limits)
             if self.warm_start and start is None:
                 start = start_from(getattr(self, "_kept", None), objective, data)
             watch = reporter(bool(self.verbose), limits.tol)
@@ -283,13 +283,16 @@ class CertifiedClassifier(TaxonomyClassifier):
     def _wants_probabilities(self) -> bool:
         return False
 
-    def _fit_on_held_out(self, objective: Objective | Parts, limits: Limits) -> None:
-        """The decoder, its thresholds and the calibration; without them, no row is held out."""
+    def _fit_on_held_out(self, objective: Objective | Parts, limits: Limits) -> Objective | Parts:
+        """The decoder, its thresholds and the calibration; without them, no row is held out.
+
+        Returns the objective to solve on all rows: a method may have left a part of it to be chosen here.
+        """
         problem = objective.problem
         self.decoder_, self.calibration_ = self._decoder(problem), None
         tune = self.decoder_.several and getattr(self, "thresholds", "zero") == "tuned"
         if not (tune or self._wants_probabilities()):
-            return
+            return objective
         held, kept = hold_out(problem, self.holdout, limits.seed)
         trial = self._solve(objective.restricted(kept), limits, None, None)
         scores = self.decoder_.scores(trial.vectors, problem.X[held]).astype(np.float64)
@@ -300,6 +303,7 @@ class CertifiedClassifier(TaxonomyClassifier):
         if self._wants_probabilities():
             compared = scores if self.decoder_.several else comparable(scores)
             self.calibration_ = fit_sigmoids(compared, targets, problem.row_weight[held])
+        return objective
 
     def fit_path(self, X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None) -> Iterator[Self]:
         """Fit for every C in turn, smallest first, each started from the last; yields the fitted model.
