@@ -3,10 +3,18 @@
 from taxolearn.decoders.base import Answers, Contest, Decoder, RowFacts
 from taxolearn.decoders.best import Best
 from taxolearn.decoders.calibration import comparable, fit_sigmoids, normalized, sigmoid
-from taxolearn.decoders.choice import DECODERS, best_class, best_or_thresholds, decoder_of, top_down_decoder
+from taxolearn.decoders.choice import (
+    DECODERS,
+    best_class,
+    best_or_thresholds,
+    decoder_of,
+    set_decoder,
+    top_down_decoder,
+)
 from taxolearn.decoders.label_sets import LabelSets, decode_sets
 from taxolearn.decoders.label_space import LabelSpace
 from taxolearn.decoders.set_programme import SetProgramme
+from taxolearn.decoders.sets import Sets
 from taxolearn.decoders.thresholds import Thresholds, above, tune_thresholds
 from taxolearn.decoders.top_down import TopDown
 
@@ -20,6 +28,7 @@ __all__ = [
     "LabelSpace",
     "RowFacts",
     "SetProgramme",
+    "Sets",
     "Thresholds",
     "TopDown",
     "above",
@@ -30,6 +39,7 @@ __all__ = [
     "decoder_of",
     "fit_sigmoids",
     "normalized",
+    "set_decoder",
     "sigmoid",
     "top_down_decoder",
     "tune_thresholds",

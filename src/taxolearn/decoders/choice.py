@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from taxolearn.decoders.base import Decoder
 from taxolearn.decoders.best import Best
+from taxolearn.decoders.label_space import LabelSpace, Must
+from taxolearn.decoders.sets import Sets
 from taxolearn.decoders.thresholds import Thresholds
 from taxolearn.decoders.top_down import TopDown
 from taxolearn.errors import ModelError, TaxonomyError
@@ -17,7 +19,7 @@ from taxolearn.problem import Problem
 from taxolearn.structure import Taxonomy
 
 # By the name that a stored model has.
-DECODERS: dict[str, type[Decoder]] = {kind.name: kind for kind in (Best, Thresholds, TopDown)}
+DECODERS: dict[str, type[Decoder]] = {kind.name: kind for kind in (Best, Thresholds, TopDown, Sets)}
 
 
 def best_class(problem: Problem, thresholds: npt.NDArray[np.float64] | None = None) -> Best:
@@ -57,6 +59,16 @@ def top_down_decoder(problem: Problem, thresholds: npt.NDArray[np.float64] | Non
         return TopDown(*(np.array(part, dtype=np.int32) for part in ([0, n], [-1] * n, range(n))))
     _check_tree(problem.taxonomy)
     return TopDown.over(problem.taxonomy, problem.class_nodes)
+
+
+def set_decoder(problem: Problem, must: Must = "auto", offset: float = 0.0) -> Sets:
+    """The label set of the best sum of node scores; `must` says which nodes need a chosen child, see `LabelSpace.of`.
+
+    >>> from taxolearn.problem import make_problem
+    >>> set_decoder(make_problem([[0.0], [1.0]], [["a"], ["a", "b"]])).n_units  # a root, a, b
+    3
+    """
+    return Sets(LabelSpace.of(problem, must), offset)
 
 
 def _check_tree(taxonomy: Taxonomy) -> None:
