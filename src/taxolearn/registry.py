@@ -101,7 +101,6 @@ METHODS = (
         "multi-class support vector machine, all classes compared",
         (),
         _MULTICLASS,
-        several=False,
     ),
     Method(
         "hierarchical",
@@ -110,7 +109,6 @@ METHODS = (
         "hierarchical support vector machine, mistakes cost by the taxonomy",
         (),
         _HSVM,
-        several=False,
     ),
     Method(
         "normalized",
@@ -119,7 +117,6 @@ METHODS = (
         "hierarchical support vector machine with normalised node scales",
         (),
         _NHSVM,
-        several=False,
     ),
     Method(
         "shared",

@@ -62,6 +62,7 @@ def test_decoders_are_known_by_their_names() -> None:
         "best": "Best",
         "thresholds": "Thresholds",
         "top-down": "TopDown",
+        "sets": "Sets",
     }
     decoder: Decoder = Best(3)
     assert pickle.loads(pickle.dumps(decoder)) == decoder

@@ -48,11 +48,12 @@ def test_sets_of_few_ends(block: int) -> None:
 
 
 def changes(dag: Taxonomy, must: Any, potentials: Any, sets: Any) -> Any:
-    found = np.empty_like(potentials)
-    nodes = np.arange(dag.n_nodes, dtype=np.int32)
+    found = np.empty(potentials.size)
+    nodes = np.tile(np.arange(dag.n_nodes, dtype=np.int32), ROWS)
     arrays = dag_arrays(dag.parent_indptr, dag.parent_indices)
-    dag_set_changes.dag_changes(potentials, arrays, must, *sets, nodes, found)
-    return found
+    node_indptr = dag.n_nodes * np.arange(ROWS + 1)
+    dag_set_changes.dag_changes(potentials, arrays, must, *sets, node_indptr, nodes, found)
+    return found.reshape(potentials.shape)
 
 
 @pytest.mark.parametrize("block", range(5))

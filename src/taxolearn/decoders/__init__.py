@@ -9,12 +9,14 @@ from taxolearn.decoders.choice import (
     best_or_thresholds,
     decoder_of,
     passing_decoder,
+    set_decoder,
     top_down_decoder,
     unit_nodes,
 )
 from taxolearn.decoders.label_sets import LabelSets, decode_sets
 from taxolearn.decoders.label_space import LabelSpace
 from taxolearn.decoders.set_programme import SetProgramme
+from taxolearn.decoders.sets import Sets
 from taxolearn.decoders.thresholds import Thresholds, above, tune_thresholds
 from taxolearn.decoders.top_down import TopDown
 
@@ -28,6 +30,7 @@ __all__ = [
     "LabelSpace",
     "RowFacts",
     "SetProgramme",
+    "Sets",
     "Thresholds",
     "TopDown",
     "above",
@@ -39,6 +42,7 @@ __all__ = [
     "fit_sigmoids",
     "normalized",
     "passing_decoder",
+    "set_decoder",
     "sigmoid",
     "top_down_decoder",
     "tune_thresholds",

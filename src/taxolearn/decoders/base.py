@@ -30,7 +30,8 @@ class Answers(NamedTuple):
 class Contest(NamedTuple):
     """What a decoder compares at a node: units that speak for the node, and those of its strongest rival.
 
-    `best` and `rival` are the classes that the two lead to; without a rival it is None.
+    `best` and `rival` are the classes that the two lead to; without a rival it is None. Where more than the node's own
+    units is compared with `rival_units`, `compared` has all of these; there may then be a margin without a rival.
 
     >>> Contest(3, (3,)).rival is None
     True
@@ -40,6 +41,7 @@ class Contest(NamedTuple):
     units: tuple[int, ...]
     rival: int | None = None
     rival_units: tuple[int, ...] = ()
+    compared: tuple[int, ...] | None = None
 
 
 class RowFacts(Protocol):
@@ -49,8 +51,12 @@ class RowFacts(Protocol):
     >>> from taxolearn.vectors import ClassVectors
     >>> facts = Best(3).row_facts(ClassVectors(np.eye(3), np.zeros(3)), np.array([[1.0, 5.0, 2.0]]))
     >>> facts.contest(np.array([0, 1]), np.array([2]))
-    Contest(best=1, units=(1,), rival=2, rival_units=(2,))
+    Contest(best=1, units=(1,), rival=2, rival_units=(2,), compared=None)
     """
+
+    @property
+    def scored(self) -> Vectors:
+        """The vectors whose scores are reported."""
 
     @property
     def deciding(self) -> Vectors:
@@ -63,8 +69,11 @@ class RowFacts(Protocol):
     def parts(self, number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The units whose scores add up to that of a class, and the units whose scores are taken off."""
 
-    def contest(self, own: npt.NDArray[Any], others: npt.NDArray[Any]) -> Contest:
-        """What is compared at the node that has the classes `own` under it and `others` beside it."""
+    def contest(self, own: npt.NDArray[Any], others: npt.NDArray[Any], node: int | None = None) -> Contest:
+        """What is compared at the node that has the classes `own` under it and `others` beside it.
+
+        `node` is its id in the taxonomy, None where every class is a node of its own.
+        """
 
 
 class Decoder(Protocol):

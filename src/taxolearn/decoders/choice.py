@@ -11,6 +11,8 @@ import numpy.typing as npt
 from taxolearn.decoders.base import Decoder
 from taxolearn.decoders.best import Best
 from taxolearn.decoders.decisions import passing_decisions
+from taxolearn.decoders.label_space import LabelSpace, Must
+from taxolearn.decoders.sets import Sets
 from taxolearn.decoders.thresholds import Thresholds
 from taxolearn.decoders.top_down import TopDown
 from taxolearn.errors import ModelError, TaxonomyError
@@ -18,7 +20,7 @@ from taxolearn.problem import Problem
 from taxolearn.structure import Taxonomy
 
 # By the name that a stored model has.
-DECODERS: dict[str, type[Decoder]] = {kind.name: kind for kind in (Best, Thresholds, TopDown)}
+DECODERS: dict[str, type[Decoder]] = {kind.name: kind for kind in (Best, Thresholds, TopDown, Sets)}
 
 
 def best_class(problem: Problem, thresholds: npt.NDArray[np.float64] | None = None) -> Best:
@@ -88,6 +90,16 @@ def unit_nodes(problem: Problem) -> npt.NDArray[np.int32]:
     indptr, _, _, nodes = passing_decisions(problem.taxonomy, problem.class_nodes)
     sizes = np.diff(indptr)
     return nodes[np.repeat(sizes > 1, sizes)]
+
+
+def set_decoder(problem: Problem, must: Must = "auto", offset: float = 0.0) -> Sets:
+    """The label set of the best sum of node scores; `must` says which nodes need a chosen child, see `LabelSpace.of`.
+
+    >>> from taxolearn.problem import make_problem
+    >>> set_decoder(make_problem([[0.0], [1.0]], [["a"], ["a", "b"]])).n_units  # a root, a, b
+    3
+    """
+    return Sets(LabelSpace.of(problem, must), offset)
 
 
 def _check_tree(taxonomy: Taxonomy) -> None:

@@ -248,8 +248,7 @@ class LabelSpace:
         shape = (targets.shape[0], self.n_nodes)
         found = sp.csr_array((ones, self.class_nodes[targets.indices], targets.indptr), shape=shape)
         while True:
-            more = sp.csr_array(found + found @ self.upward)
-            more.data[:] = 1
+            more = _ones(sp.csr_array(found + found @ self.upward))
             if more.nnz == found.nnz:
                 more.sort_indices()
                 return more
@@ -262,12 +261,47 @@ class LabelSpace:
         >>> space.ends(space.label_sets(sp.csr_array([[0.0, 1.0]]))).toarray().tolist()
         [[0, 0, 1]]
         """
-        above = sp.csr_array(sets @ self.upward)
-        above.data[:] = 1
+        above = _ones(sp.csr_array(sets @ self.upward))
         found = sp.csr_array(sets - above.multiply(sets))
         found.eliminate_zeros()
         found.sort_indices()
         return found
+
+    def classes_of(self, sets: sp.csr_array) -> sp.csr_array:
+        """Rows x classes: what each set answers, all its classes if `closed`, else those without another one below.
+
+        >>> space = LabelSpace.over(Taxonomy.from_paths(["Cat/Lion", "Dog"]), ["Cat", "Lion", "Dog"])
+        >>> space.classes_of(sp.csr_array([[1, 1, 1, 0]])).toarray().tolist()
+        [[0, 1, 0]]
+        """
+        number = np.full(self.n_nodes, -1, dtype=np.int32)
+        number[self.class_nodes] = np.arange(self.n_classes, dtype=np.int32)
+        found = _only(sets, number[sets.indices] >= 0)
+        if not self.closed:
+            above = _ones(sp.csr_array(found @ self.upward))
+            known = -1
+            while above.nnz != known:
+                known = above.nnz
+                above = _ones(sp.csr_array(above + above @ self.upward))
+            found = sp.csr_array(found - above.multiply(found))
+            found.eliminate_zeros()
+        ids = number[found.indices]
+        answers = sp.csr_array((found.data, ids, found.indptr), shape=(found.shape[0], self.n_classes))
+        answers.sort_indices()
+        return answers
+
+
+def _ones(matrix: sp.csr_array) -> sp.csr_array:
+    matrix.data[:] = 1
+    return matrix
+
+
+def _only(matrix: sp.csr_array, kept: npt.NDArray[np.bool_]) -> sp.csr_array:
+    """Some of the entries."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    counts = np.bincount(rows[kept], minlength=matrix.shape[0])
+    indptr = np.concatenate(([0], np.cumsum(counts)))
+    return sp.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)
 
 
 def _rows_are_closed(

@@ -108,7 +108,7 @@ class Thresholds:
         >>> Thresholds(np.ones(2)).row_facts(vectors, np.array([[1.0, 5.0]])).scores
         array([0., 4.])
         """
-        return ScoredRow.of(self._shifted(vectors), X)
+        return ScoredRow.of(self._shifted(vectors), X, vectors)
 
     def arrays(self) -> Arrays:
         """The thresholds.

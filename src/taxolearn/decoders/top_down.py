@@ -222,7 +222,7 @@ class TopDown:
         >>> from taxolearn.vectors import ClassVectors
         >>> decoder, vectors = TopDown([0, 2], [-1, -1], [0, 1]), ClassVectors(np.eye(2), np.zeros(2))
         >>> decoder.row_facts(vectors, np.array([[1.0, 5.0]])).contest(np.array([1]), np.array([0]))
-        Contest(best=1, units=(1,), rival=0, rival_units=(0,))
+        Contest(best=1, units=(1,), rival=0, rival_units=(0,), compared=None)
         """
         check_units(vectors, self.n_units)
         units = vectors.unit_scores(X, slice(None))[0] if self.n_units else np.empty(0, dtype=vectors.dtype)

@@ -40,7 +40,12 @@ class TopDownRow:
         plus = tuple(int(self._unit[option]) for option in steps)
         return plus, tuple(int(self._unit[self._lead[self._owner[option]]]) for option in steps)
 
-    def contest(self, own: Ids, others: Ids) -> Contest:
+    @property
+    def scored(self) -> Vectors:
+        """Scores are reported as they are compared."""
+        return self.deciding
+
+    def contest(self, own: Ids, others: Ids, node: int | None = None) -> Contest:
         """The option that leads to `own` against the best other option of the same node."""
         covered = self._covered(own)
         path = [o for o in self._path(int(own[0])) if self._unit[o] >= 0 and covered[o] >= len(own)]
@@ -50,8 +55,8 @@ class TopDownRow:
         units = (int(self._unit[option]),)
         if not len(others):
             return Contest(self._end(option), units)
-        node = self._owner[option]
-        options = np.arange(self.indptr[node], self.indptr[node + 1])
+        owner = self._owner[option]
+        options = np.arange(self.indptr[owner], self.indptr[owner + 1])
         options = options[options != option]
         rival = int(options[np.argmax(self._scored[options])])
         return Contest(self._end(option), units, self._end(rival), (int(self._unit[rival]),))

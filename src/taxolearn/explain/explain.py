@@ -99,7 +99,7 @@ def explain_row(
     others = [other for other in ranking if other != number][:runners_up]
     path = estimator._path(groups.classes[number])
     facts = decoder.row_facts(vectors, X)
-    sums, deciding = _Sums(vectors, row), _Sums(facts.deciding, row)
+    sums, deciding = _Sums(facts.scored, row), _Sums(facts.deciding, row)
     nodes = tuple(
         _explain_node(name, groups, own, beside, facts, sums, deciding)
         for name, own, beside in groups.contests(path, number, facts.node_by_node)
@@ -168,6 +168,14 @@ class ClassGroups:
         self._taxonomy.id_of(label)
         raise LabelError(f"{show(label)} is a node of the taxonomy, but not a class of this model")
 
+    def node(self, name: Hashable) -> int | None:
+        """The id of a node; None without a taxonomy.
+
+        >>> ClassGroups(["Cat", "Dog"], Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])).node("Dog")
+        2
+        """
+        return None if self._taxonomy is None else self._taxonomy.id_of(name)
+
     def under(self, name: Hashable) -> Ids:
         """Numbers of the classes under a node, itself included.
 
@@ -235,19 +243,20 @@ def _explain_node(
     sums: _Sums,
     deciding: _Sums,
 ) -> NodeExplanation:
-    best, units, rival, rival_units = facts.contest(own, others)
+    best, units, rival, rival_units, compared = facts.contest(own, others, groups.node(name))
     alone = NodeExplanation(
         name, sums.score(units), groups.classes[best], sums.features(units), words=sums.words(units)
     )
-    if rival is None:
+    if rival is None and compared is None:
         return alone
+    mine = units if compared is None else compared
     return replace(
         alone,
-        margin=deciding.score(units, rival_units),
-        runner_up=groups.sibling(name, rival),
-        rival=groups.classes[rival],
-        deciding=deciding.features(units, rival_units),
-        deciding_words=deciding.words(units, rival_units),
+        margin=deciding.score(mine, rival_units),
+        runner_up=None if rival is None else groups.sibling(name, rival),
+        rival=None if rival is None else groups.classes[rival],
+        deciding=deciding.features(mine, rival_units),
+        deciding_words=deciding.words(mine, rival_units),
     )
 
 

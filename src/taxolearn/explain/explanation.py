@@ -28,9 +28,10 @@ class NodeExplanation:
         Largest first; with "(intercept)" they add up to `score`. Zeros are left out.
     margin : float or None
         How far the node is ahead of `runner_up` by what is compared there: scores, each less its threshold if the
-        model has thresholds. None where nothing was compared.
+        model has thresholds; of label sets, how far the best one with the node is ahead of the best one without. None
+        where nothing was compared.
     runner_up, rival : a node and a class, or None
-        The sibling that comes next, and the best class under it.
+        The sibling that comes next, and the best class under it; a label may be dropped without another in its place.
     deciding : tuple of (feature, value)
         What makes up the margin, largest first; they add up to `margin`.
     words, deciding_words : tuple of (word, value), or None
@@ -149,11 +150,15 @@ class Explanation:
     def _decision(self, node: NodeExplanation) -> str:
         if node.margin is None:
             return ""
+        reasons = self._sum(node.deciding, node.deciding_words)
+        if node.rival is None:
+            answer = "kept" if node.margin >= 0 else "left out"
+            return f": score {node.score:.3f}, {answer} by {abs(node.margin):.3f}: {reasons}"
         rival = self._named(node.runner_up)
         if node.rival != node.runner_up:
             rival += f", with {self._named(node.rival)},"
         lead = "ahead of" if node.margin >= 0 else "behind"
-        return f": {lead} {rival} by {abs(node.margin):.3f}: {self._sum(node.deciding, node.deciding_words)}"
+        return f": {lead} {rival} by {abs(node.margin):.3f}: {reasons}"
 
     def _sum(self, features: Contributions, words: Contributions | None) -> str:
         terms = list(features)

@@ -31,9 +31,12 @@ class Room(NamedTuple):
 
 
 @kernel
-def dag_changes(potentials, dag, must, indptr, indices, nodes, out):
-    """What each of `nodes` matters, rows x nodes into `out`: chosen, the value less that of the set without it; else
-    the value of the set with it, less that of the set. Infinite for nodes that every set has."""
+def dag_changes(potentials, dag, must, indptr, indices, node_indptr, nodes, out):
+    """What nodes matter: row i asks about nodes[node_indptr[i]:node_indptr[i + 1]], and `out` has their places.
+
+    Of a chosen node the value less that of the set without it, else the value of the set with it less that of the set;
+    infinite for nodes that every set has.
+    """
     room = make_room(potentials.shape[1])
     for row in range(potentials.shape[0]):
         potential = potentials[row]
@@ -41,12 +44,11 @@ def dag_changes(potentials, dag, must, indptr, indices, nodes, out):
         for k in range(chosen.shape[0]):
             room.chosen[chosen[k]] = True
         find_chains(potential, dag, must, -1, room)
-        for k in range(nodes.shape[0]):
-            if not room.chosen[nodes[k]]:
-                out[row, k] = add_node(potential, dag, nodes[k], 0, room)[0]
-        for k in range(nodes.shape[0]):
+        for k in range(node_indptr[row], node_indptr[row + 1]):
             if room.chosen[nodes[k]]:
-                out[row, k] = drop_node(potential, dag, must, chosen, nodes[k], room)[0]
+                out[k] = drop_node(potential, dag, must, chosen, nodes[k], room)[0]
+            else:
+                out[k] = add_node(potential, dag, nodes[k], 0, room)[0]
         for k in range(chosen.shape[0]):
             room.chosen[chosen[k]] = False
 

@@ -313,7 +313,8 @@ def _build(tree, at, g, h, room, ts, psis, start):
 def tree_step(tree, size, g, h, room, ts, psis):
     """The optimum: `room.mu` at the entries of `room.queue`, zero elsewhere.
 
-    Returns how many these are, and the arrays of knots. `size` is the number of nodes, g and h have an entry for each; those of the root are not looked at.
+    Returns how many these are, and the arrays of knots. `size` is the number of nodes, g and h have an
+    entry for each; those of the root are not looked at.
     """
     found = _relevant(tree, size, g, h, room)
     start = 0

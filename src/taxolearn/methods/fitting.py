@@ -163,7 +163,7 @@ class CertifiedClassifier(TaxonomyClassifier):
             if self.warm_start and start is None:
                 start = start_from(getattr(self, "_kept", None), objective, data)
             objective, limits, start = self._settled(objective, limits, start)
-            self._fit_on_held_out(objective, limits)
+            objective = self._fit_on_held_out(objective, limits)
             watch = reporter(bool(self.verbose), limits.tol)
             solution = self._solve(objective, limits, *self._checkpointed(objective, data, start, watch))
             self._accept(objective, data, solution, certify(objective, solution, engine))
@@ -299,13 +299,16 @@ class CertifiedClassifier(TaxonomyClassifier):
     def _untuned_decoder(self, problem: Problem) -> Decoder:
         return self._decoder(problem)
 
-    def _fit_on_held_out(self, objective: Objective | Parts, limits: Limits) -> None:
-        """The decoder, its thresholds and the calibration; without them, no row is held out."""
+    def _fit_on_held_out(self, objective: Objective | Parts, limits: Limits) -> Objective | Parts:
+        """The decoder, its thresholds and the calibration; without them, no row is held out.
+
+        Returns the objective to solve on all rows: a method may have left a part of it to be chosen here.
+        """
         problem = objective.problem
         self.decoder_, self.calibration_ = self._untuned_decoder(problem), None
         tune = self.decoder_.several and getattr(self, "thresholds", "zero") == "tuned"
         if not (tune or self._wants_probabilities()):
-            return
+            return objective
         held, kept = hold_out(problem, self.holdout, limits.seed)
         trial = self._solve(objective.restricted(kept), limits, None, None)
         scores = self.decoder_.scores(trial.vectors, problem.X[held]).astype(np.float64)
@@ -316,6 +319,7 @@ class CertifiedClassifier(TaxonomyClassifier):
         if self._wants_probabilities():
             compared = scores if self.decoder_.several else comparable(scores)
             self.calibration_ = fit_sigmoids(compared, targets, problem.row_weight[held])
+        return objective
 
     def fit_path(self, X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None) -> Iterator[Self]:
         """Fit for every C in turn, smallest first, each started from the last; yields the fitted model.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from taxolearn.losses import StructuredHinge, structured_hinge
+from taxolearn.methods.label_sets import SetMethod
 from taxolearn.methods.parameters import estimator, parameter
-from taxolearn.methods.structured import Array, StructuredMethod
+from taxolearn.methods.structured import Array
 from taxolearn.problem import Problem
 from taxolearn.ties import Tie
 
@@ -14,7 +15,7 @@ COSTS = ("hamming", "tree", "sqrt_hamming", "zero_one")
 
 
 @estimator
-class HierarchicalSVM(StructuredMethod):
+class HierarchicalSVM(SetMethod):
     """Hierarchical SVM: every node has a vector, a class scores the sum along its path, mistakes cost what they
     are worth in the taxonomy (HSVM; Cai, Hofmann 2004; eq. (2) of Choi, Sasaki, Srebro).
 

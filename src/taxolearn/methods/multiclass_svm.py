@@ -7,15 +7,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from taxolearn.losses import StructuredHinge, structured_hinge
+from taxolearn.methods.label_sets import SetMethod
 from taxolearn.methods.parameters import estimator, parameter
-from taxolearn.methods.structured import StructuredMethod
 from taxolearn.problem import Problem
 from taxolearn.structure import Taxonomy
 from taxolearn.ties import PathSum, Tie, flat
 
 
 @estimator
-class MulticlassSVM(StructuredMethod):
+class MulticlassSVM(SetMethod):
     """Multi-class SVM over the classes seen, which know nothing of each other (Crammer, Singer 2001, eq. 6;
     "FlatSVM" of Choi, Sasaki, Srebro).
 
@@ -38,6 +38,10 @@ class MulticlassSVM(StructuredMethod):
         doc="Labels must be its nodes; used for paths, metrics and storage, not for learning.",
         kw_only=False,
     )
+
+    @property
+    def _is_flat(self) -> bool:
+        return True
 
     def _tie(self, problem: Problem) -> PathSum:
         self.node_weights_ = np.ones(problem.n_classes)

@@ -6,8 +6,9 @@ from typing import Any
 
 from taxolearn.errors import DataError
 from taxolearn.losses import StructuredHinge, structured_hinge
+from taxolearn.methods.label_sets import SetMethod
 from taxolearn.methods.parameters import check_choice, estimator, parameter
-from taxolearn.methods.structured import Array, StructuredMethod, given_scales
+from taxolearn.methods.structured import Array, given_scales
 from taxolearn.problem import Problem
 from taxolearn.scales import node_weights
 from taxolearn.structure.names import show
@@ -25,7 +26,7 @@ def _ten_or_thirteen(name: str, value: Any) -> None:
 
 
 @estimator
-class NormalizedHierarchicalSVM(StructuredMethod):
+class NormalizedHierarchicalSVM(SetMethod):
     """Hierarchical SVM whose node scales and margins are normalised, so that deep classes do not come cheaper
     than shallow ones (NHSVM; Choi, Sasaki, Srebro, sections 5 and 5.1).
 
