@@ -33,6 +33,7 @@ def check_loss(loss: Any) -> None:
         "softmax": _check_softmax,
         "square": _check_square,
         "structured": _check_structured,
+        "siblings": _check_siblings,
         "sets": _check_sets,
     }
     checks[facts.kind](loss)
@@ -153,3 +154,23 @@ def _check_structured(loss: Any) -> None:
     assert not np.diag(margins).any(), "the right answer must have no margin"
     assert not np.diag(scalings).any(), "the right answer must have no scaling"
     assert np.all(scalings >= 0), "a scaling must not be negative"
+
+
+def _check_siblings(loss: Any) -> None:
+    rng = np.random.default_rng(0)
+    n_units = loss.facts.n_units
+    classes = np.repeat(np.arange(loss.n_classes), 5)
+    scores, other = 2.0 * rng.normal(size=(2, len(classes), n_units))
+    value = loss.value(scores, classes)
+    assert np.all(value >= 0), "a loss must not be negative"
+    middle = loss.value(0.5 * (scores + other), classes)
+    assert np.all(middle <= 0.5 * (value + loss.value(other, classes)) + _ROUNDING), "a loss must be convex"
+    for number in range(loss.n_classes):
+        units, own = loss.rivals(number)
+        found = loss.own_units(np.full(n_units, number), np.arange(n_units))
+        expected = np.full(n_units, -1)
+        expected[units] = own
+        assert np.array_equal(found, expected), "own_units and rivals must say the same"
+        clear = np.zeros((1, n_units))
+        clear[0, own] = 1.0
+        assert loss.value(clear, np.array([number]))[0] == 0.0, "a margin of one must cost nothing"
