@@ -44,13 +44,18 @@ class RowKernel:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     @property
+    def _word(self) -> str:
+        """The name; none of a callable, which may not be comparable."""
+        return self.function if isinstance(self.function, str) else ""
+
+    @property
     def is_precomputed(self) -> bool:
         """Whether rows are given as their products with all rows that were fitted.
 
         >>> RowKernel("precomputed").is_precomputed
         True
         """
-        return self.function == PRECOMPUTED
+        return self._word == PRECOMPUTED
 
     @property
     def is_linear(self) -> bool:
@@ -59,7 +64,7 @@ class RowKernel:
         >>> RowKernel("rbf").is_linear
         False
         """
-        return self.function == "linear"
+        return self._word == "linear"
 
     @property
     def takes_sparse(self) -> bool:
@@ -68,7 +73,7 @@ class RowKernel:
         >>> RowKernel("rbf").takes_sparse, RowKernel("chi2").takes_sparse
         (True, False)
         """
-        return self.function not in _DENSE_ONLY
+        return self._word not in _DENSE_ONLY
 
     @property
     def is_definite(self) -> bool:
@@ -82,12 +87,10 @@ class RowKernel:
         given = dict(self.parameters)
         gamma = given.get("gamma")
         rising = gamma is None or gamma >= 0
-        if self.function in ("poly", "polynomial"):
+        if self._word in ("poly", "polynomial"):
             degree, constant = given.get("degree", 3), given.get("coef0", 1)
             return bool(rising and constant >= 0 and degree == int(degree))
-        return self.function in ("linear", "cosine") or (
-            self.function in ("rbf", "laplacian", "chi2") and rising
-        )
+        return self._word in ("linear", "cosine") or (self._word in ("rbf", "laplacian", "chi2") and rising)
 
     def key(self) -> tuple[object, ...]:
         """All that makes this kernel what it is; of a callable what tells it apart while it is kept.
@@ -134,7 +137,8 @@ class RowKernel:
                 from sklearn.metrics.pairwise import pairwise_kernels
 
                 jobs = n_jobs if self.function in _WITHOUT_BLAS else 1
-                found = pairwise_kernels(X, Y, metric=self.function, n_jobs=jobs, **dict(self.parameters))
+                with np.errstate(all="ignore"):  # what is not finite is told below
+                    found = pairwise_kernels(X, Y, metric=self.function, n_jobs=jobs, **dict(self.parameters))
             else:
                 found = self.function(X, Y, **dict(self.parameters))
             matrix = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
@@ -152,7 +156,7 @@ class RowKernel:
 
     def _as_taken(self, X: Any) -> Any:
         """Rows in double precision; scikit-learn's own loops want arrays that may be written to."""
-        locked = self.function in _DENSE_ONLY and not X.flags.writeable
+        locked = self._word in _DENSE_ONLY and not X.flags.writeable
         return X if X.dtype == np.float64 and not locked else X.astype(np.float64)
 
 
