@@ -2,10 +2,10 @@
 
     python benchmarks/check_recovery.py
 
-Class centres are drawn with the covariance of a known graph (its Laplacian plus a ridge, inverted), and each class has a
-few noisy rows around its centre. Compared on held-out rows: least squares with A = I, with the learned A, with the true
-A, lambda being the same for all three; and how well learned weights rank true edges. Exit code 1: the mean area under the
-ROC curve is below 0.9, or the learned matrix is not between identity and truth.
+Class centres are drawn with the covariance of a known graph (its Laplacian plus a ridge, inverted), and each class has
+a few noisy rows around its centre. Compared on held-out rows: least squares with A = I, with the learned A, with the
+true A, lambda being the same for all three; and how well learned weights rank true edges. Exit code 1: the mean area
+under the ROC curve is below 0.9, or the learned matrix is not between identity and truth.
 """
 
 from __future__ import annotations
@@ -57,15 +57,22 @@ def main() -> int:
     for seed in range(SEEDS):
         X, y, X_test, y_test, A, E = made(seed)
         bounds.append(
-            [TaxonomyRidge(covariance=one, lambda_=LAMBDA).fit(X, y).score(X_test, y_test) for one in (None, A)]
+            [
+                TaxonomyRidge(covariance=one, lambda_=LAMBDA).fit(X, y).score(X_test, y_test)
+                for one in (None, A)
+            ]
         )
         for structure, rows in found.items():
             model = TaxonomyLearningRidge(structure=structure, nu=NU, lambda_=LAMBDA).fit(X, y)
             roots = np.sqrt(np.diag(model.covariance_))
-            weights = model.covariance_ / np.outer(roots, roots) if structure == "spectral" else -model.precision_
+            weights = (
+                model.covariance_ / np.outer(roots, roots) if structure == "spectral" else -model.precision_
+            )
             rows.append([roc_auc_score(E[upper] > 0, weights[upper]), model.score(X_test, y_test)])
     identity, truth = np.mean(bounds, axis=0)
-    print(f"{SEEDS} graphs of {N_CLASSES} classes, {ROWS} rows per class, {WIDTH} features, lambda {LAMBDA:g}")
+    print(
+        f"{SEEDS} graphs of {N_CLASSES} classes, {ROWS} rows per class, {WIDTH} features, lambda {LAMBDA:g}"
+    )
     print(f"held-out accuracy: identity {identity:.4f}, true A {truth:.4f}")
     for structure, rows in found.items():
         area, accuracy = np.mean(rows, axis=0)
@@ -76,7 +83,9 @@ def main() -> int:
             f"{accuracy:.4f}, over identity {of.mean():+.4f} +- {error:.4f}"
         )
     area, accuracy = np.mean(found["sparse_graph"], axis=0)
-    print(f"sparse graph: area {area:.3f} (at least {LEAST_AREA}), {identity:.4f} <= {accuracy:.4f} <= {truth:.4f}")
+    print(
+        f"sparse graph: area {area:.3f} (at least {LEAST_AREA}), {identity:.4f} <= {accuracy:.4f} <= {truth:.4f}"
+    )
     return int(area < LEAST_AREA or not identity <= accuracy <= truth)
 
 
