@@ -2,10 +2,11 @@
 
     python benchmarks/table_taxonomy_matrices.py DATA [seeds]
 
-Real sets made imbalanced: in each seed half of the classes, drawn at random, keep three rows; the others keep theirs (at
-most 100). Least squares with A = I, with A of the given taxonomy (0/1 ancestors, weights 1 and by the rule "maxmin"),
-and with a learned A. lambda is chosen for each of them by average precision on the cut classes over held-out rows, a
-third of the test rows; the other two thirds are scored. Differences from A = I are paired over the seeds, with a t-test.
+Real sets made imbalanced: in each seed half of the classes, drawn at random, keep three rows; the others keep theirs
+(at most 100). Least squares with A = I, with A of the given taxonomy (0/1 ancestors, weights 1 and by the rule
+"maxmin"), and with a learned A. lambda is chosen for each of them by average precision on the cut classes over held-out
+rows, a third of the test rows; the other two thirds are scored. Differences from A = I are paired over the seeds, with
+a t-test.
 """
 
 from __future__ import annotations
