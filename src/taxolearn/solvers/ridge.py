@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ class Spectrum:
         """
         a = rotation.values
         found = self.solve(rotation, h)
-        parts = self._row_parts()
+        parts = self._row_parts
         shrunk = 1.0 / (h + np.multiply.outer(self.values, a))
         # the part of a row that no eigenvector has is divided by h alone
         outside = np.maximum(0.0, 1.0 - parts.sum(axis=1))[:, None] / h
@@ -104,6 +105,7 @@ class Spectrum:
         reached = Y if rotation.full else rotation.back(rotation.of(Y))
         return np.asarray(reached - residuals)
 
+    @cached_property
     def _row_parts(self) -> Array:
         """The squared share of every row in every eigenvector of ZZ', rows x eigenvectors."""
         if not self.of_features:
