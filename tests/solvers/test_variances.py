@@ -136,7 +136,7 @@ def test_the_turns_end_where_no_change_of_means_variances_and_tilts_raises_the_b
     y = np.array(["a", "b", "c"] * 3)
     X = np.array([[1.0], [0.2], [-1.0]] * 3) + 0.5 * rng.normal(size=(9, 1))
     objective = Objective(make_problem(X, y), Softmax(), flat(3))
-    rules = rules_of(objective, shape=1.0, rate=1.0, inference="variational", max_rounds=400, stop_share=1e-9)
+    rules = rules_of(objective, shape=1.0, rate=1.0, inference="variational", max_rounds=400, least_gain=1e-9)
     learned = learn_variances(objective, rules, EXACT)
     X, own, cost, paths, _ = arrays_of(objective)
 
@@ -158,7 +158,7 @@ def test_the_bound_is_below_the_evidence(inference: str) -> None:
     X = np.array([[1.0], [-1.0]] * 6) + rng.normal(size=(12, 1))
     objective = Objective(make_problem(X, y), Softmax(), flat(2), bias_feature=0.0)
     shape, rate = 2.0, 1.0
-    rules = rules_of(objective, shape=shape, rate=rate, inference=inference, max_rounds=200, stop_share=1e-7)
+    rules = rules_of(objective, shape=shape, rate=rate, inference=inference, max_rounds=200, least_gain=1e-7)
     learned = learn_variances(objective, rules, EXACT)
     u = np.linspace(-40, 40, 1601)
     prior = gammaln(shape + 0.5) - gammaln(shape) + shape * np.log(rate) - 0.5 * np.log(2 * np.pi)
@@ -185,7 +185,7 @@ def test_the_bound_never_falls_on_fifty_random_problems(inference: str) -> None:
             C=float(10 ** rng.uniform(-1, 1)),
             sample_weight=weight,
         )
-        rules = rules_of(objective, inference=inference, max_rounds=8, stop_share=1e-6)
+        rules = rules_of(objective, inference=inference, max_rounds=8, least_gain=1e-6)
         bounds = learn_variances(objective, rules, Limits(tol=1e-4)).bounds
         assert np.all(np.diff(bounds) > 0), seed
         rounds += len(bounds)
@@ -241,7 +241,7 @@ def test_sparse_rows_have_the_variances_of_dense_ones_along_their_features() -> 
 
 def test_limits_end_the_rounds() -> None:
     objective = objective_of(TREE, 8)
-    rules = rules_of(objective, stop_share=1e-12, max_rounds=3)
+    rules = rules_of(objective, least_gain=1e-12, max_rounds=3)
     assert not learn_variances(objective, rules, EXACT).settled
     assert len(learn_variances(objective, rules, EXACT).bounds) == 3
     stopped = learn_variances(objective, rules, Limits(max_seconds=0.0))

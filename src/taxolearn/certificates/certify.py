@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from taxolearn.certificates import margin, softmax, structured
 from taxolearn.certificates.base import Certificate
 from taxolearn.certificates.factor import FactorSide
+from taxolearn.certificates.feature_scales import FeatureSide
 from taxolearn.certificates.graph import GraphSide
 from taxolearn.certificates.path_sum import PathSumSide
 from taxolearn.certificates.rounding import Ball, square
@@ -28,12 +29,14 @@ from taxolearn.ties import TieFacts
 _LOSS_SIDES: dict[str, ModuleType] = {"margin": margin, "softmax": softmax, "structured": structured}
 _MANY = 2**22  # products from which on BLAS would start threads of its own
 
-Side = PathSumSide | FactorSide | GraphSide
+Side = PathSumSide | FactorSide | GraphSide | FeatureSide
 
 
 def _tie_side(facts: TieFacts) -> type[Side]:
     if facts.learned:
         return SharedSide
+    if facts.by_feature:
+        return FeatureSide
     if facts.paths:
         return PathSumSide
     return GraphSide if facts.precision else FactorSide

@@ -25,7 +25,7 @@ def find_method(name: str) -> Method:
     Traceback (most recent call last):
     ...
     taxolearn.errors.DataError: --method tree is not known; see taxolearn methods: svm, logistic, multiclass, \
-hierarchical, normalized, shared, recursive, recursive-logistic, graph, graph-logistic, top-down, covariance
+hierarchical, normalized, shared, recursive, recursive-logistic, bayesian, graph, graph-logistic, top-down, covariance
     """
     for method in METHODS:
         if name in (method.name, method.class_name):

@@ -143,9 +143,9 @@ class Requires:
     """What a solver needs of an objective; `missing` says in words what is not there.
 
     `kinds` of losses; a `smooth` loss or one with a `sparse_dual`; a tie over `paths`, of a `tree`, with a sparse
-    `precision`, with `learned` scales or with none (None: either). Losses of the kinds
-    `paths_for` need paths, others do not. `starts` says whether a dual can be gone on from, so
-    that checkpoints make sense.
+    `precision`, with `learned` scales or with none (None: either). Scales that differ `by_feature` are refused unless a
+    solver says that it takes them. Losses of the kinds `paths_for` need paths, others do not. `starts` says whether a
+    dual can be gone on from, so that checkpoints make sense.
 
     >>> from taxolearn.losses import Logistic
     >>> from taxolearn.problem import make_problem
@@ -165,6 +165,7 @@ class Requires:
     learned: bool | None = False
     starts: bool = True
     paths_for: tuple[Kind, ...] = ()
+    by_feature: bool = False
 
     def missing(self, objective: Objective) -> str | None:
         """What the objective lacks, None if nothing."""
@@ -175,7 +176,8 @@ class Requires:
             return f"a loss with a derivative everywhere, not {loss.name!r}"
         if self.sparse_dual and not loss.sparse_dual:
             return f"a loss whose dual is sparse, not {loss.name!r}"
-        if (self.paths or loss.kind in self.paths_for) and not tie.paths:
+        along_paths = tie.paths or (tie.by_feature and self.by_feature)
+        if (self.paths or loss.kind in self.paths_for) and not along_paths:
             return "classes whose vectors are sums along the paths of a taxonomy"
         if self.tree and not tie.tree:
             return "a tree"
@@ -183,6 +185,8 @@ class Requires:
             return "a graph of classes"
         if self.independent and tie.shares:
             return "classes that have nothing in common"
+        if tie.by_feature and not self.by_feature:
+            return "scales that are the same for all features"
         if self.learned is not None and self.learned != tie.learned:
             return "scales that are learned" if self.learned else "scales that are given, not learned"
         return None

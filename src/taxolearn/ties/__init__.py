@@ -2,12 +2,14 @@
 
 from taxolearn.ties.base import Tie, TieFacts
 from taxolearn.ties.factor import Factor, covariance_tie
+from taxolearn.ties.feature_scales import FeaturePathSum
 from taxolearn.ties.graph import GraphTie, graph_tie
 from taxolearn.ties.path_sum import PathSum, flat, merge_nodes, path_sum, with_own_nodes
 from taxolearn.ties.shared import SharedTie, shared_tie
 
 __all__ = [
     "Factor",
+    "FeaturePathSum",
     "GraphTie",
     "PathSum",
     "SharedTie",

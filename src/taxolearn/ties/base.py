@@ -21,6 +21,7 @@ class TieFacts(NamedTuple):
     - `precision`: it has a sparse inverse covariance of its nodes (`GraphTie`).
     - `shares`: two classes have something in common.
     - `learned`: the scales of its nodes are found together with the vectors.
+    - `by_feature`: the covariance of the classes differs from feature to feature (`FeaturePathSum`).
 
     >>> TieFacts(paths=True, tree=True).precision
     False
@@ -31,6 +32,7 @@ class TieFacts(NamedTuple):
     precision: bool = False
     shares: bool = True
     learned: bool = False
+    by_feature: bool = False
 
 
 class Tie(ABC):
