@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from taxolearn.problem import make_problem
 from taxolearn.solvers import Limits, variances
 from taxolearn.solvers.expected_softmax import Uncertain, better_tilt, curvature, expected_losses
 from taxolearn.solvers.variances import VarianceRules, learn_variances
-from taxolearn.ties import PathSum, flat, path_sum
+from taxolearn.ties import FeaturePathSum, PathSum, flat, path_sum
 
 TREE = Taxonomy.from_paths(["all/a/l1", "all/a/l2", "all/b/l3", "all/b/l4", "all/l5"])
 DAG = Taxonomy.from_edges([*TREE.edges, ("b", "l2"), ("a", "l5")])
@@ -114,6 +115,26 @@ def test_a_round_of_the_shortcut_is_that_of_the_equations(taxonomy: Any) -> None
     np.testing.assert_allclose(learned.scale[nodes], after, rtol=1e-5)
 
 
+def by_feature(objective: Objective) -> Objective:
+    """The same with a scale per feature."""
+    tie = objective.tie
+    scale = np.tile(tie.scale[:, None], objective.problem.n_features)
+    return replace(objective, tie=FeaturePathSum(tie.paths, scale))
+
+
+def test_a_round_with_variances_by_feature_is_that_of_the_equations() -> None:
+    objective = objective_of(TREE, 1)
+    siblings = np.array(
+        [0 if TREE.depth[node] == 1 else TREE.parent[node] for node in range(1, TREE.n_nodes)]
+    )
+    groups = np.concatenate([[-1], np.unique(siblings, return_inverse=True)[1]])
+    rules = VarianceRules(groups, shape=0.5, rate=0.3, inference="map", max_rounds=1)
+    learned = learn_variances(by_feature(objective), rules, EXACT)
+    X, own, cost, paths, nodes = arrays_of(objective)
+    after, _ = twin.map_round(X, own, cost, paths, objective.tie.scale[nodes], 0.5, 0.3, siblings)
+    np.testing.assert_allclose(learned.scale[nodes], after, rtol=1e-5)
+
+
 def test_the_bound_of_a_round_is_that_of_the_equations(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the tilt left at the probabilities, which the twin finds itself."""
     monkeypatch.setattr(variances, "better_tilt", lambda rows, tilt: (tilt, expected_losses(rows, tilt)))
@@ -186,6 +207,7 @@ def test_the_bound_never_falls_on_fifty_random_problems(inference: str) -> None:
             sample_weight=weight,
         )
         rules = rules_of(objective, inference=inference, max_rounds=8, least_gain=1e-6)
+        objective = by_feature(objective) if seed % 4 == 3 else objective
         bounds = learn_variances(objective, rules, Limits(tol=1e-4)).bounds
         assert np.all(np.diff(bounds) > 0), seed
         rounds += len(bounds)

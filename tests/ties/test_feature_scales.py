@@ -80,7 +80,7 @@ def test_what_does_not_suit_is_refused() -> None:
     with pytest.raises(DataError, match="positive scales for all features, or for none"):
         FeaturePathSum(PATHS, half)
     objective = made(random_scale())
-    with pytest.raises(DataError, match="needs classes whose vectors are sums along the paths"):
+    with pytest.raises(DataError, match="needs scales that are the same for all features"):
         solve_softmax_rows(objective)
 
 

@@ -176,8 +176,9 @@ class Requires:
             return f"a loss with a derivative everywhere, not {loss.name!r}"
         if self.sparse_dual and not loss.sparse_dual:
             return f"a loss whose dual is sparse, not {loss.name!r}"
-        along_paths = tie.paths or (tie.by_feature and self.by_feature)
-        if (self.paths or loss.kind in self.paths_for) and not along_paths:
+        if tie.by_feature and not self.by_feature:
+            return "scales that are the same for all features"
+        if (self.paths or loss.kind in self.paths_for) and not (tie.paths or tie.by_feature):
             return "classes whose vectors are sums along the paths of a taxonomy"
         if self.tree and not tie.tree:
             return "a tree"
@@ -185,8 +186,6 @@ class Requires:
             return "a graph of classes"
         if self.independent and tie.shares:
             return "classes that have nothing in common"
-        if tie.by_feature and not self.by_feature:
-            return "scales that are the same for all features"
         if self.learned is not None and self.learned != tie.learned:
             return "scales that are learned" if self.learned else "scales that are given, not learned"
         return None
