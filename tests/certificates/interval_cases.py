@@ -21,7 +21,7 @@ from taxolearn.losses import MARGIN_LOSSES, Softmax, Square, structured_hinge
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
 from taxolearn.solvers import Solution, Status
-from taxolearn.ties import Factor, flat, graph_tie, path_sum, shared_tie
+from taxolearn.ties import Factor, FeaturePathSum, flat, graph_tie, path_sum, shared_tie
 from taxolearn.vectors import ClassVectors, NodeVectors
 
 LOSSES = ("hinge", "squared_hinge", "logistic", "softmax", "structured", "square")
@@ -43,6 +43,7 @@ TIES = (
     "low rank",
     "shared tree",
     "shared dag",
+    "scales by feature",
 )
 
 
@@ -133,6 +134,10 @@ def make_tie(name: str, problem, rng):
     taxonomy = problem.taxonomy
     scale = rng.uniform(0.2, 3.0, taxonomy.n_nodes)
     tie = path_sum(taxonomy, problem.class_nodes, scale)
+    if name == "scales by feature":
+        scales = rng.uniform(0.2, 3.0, (taxonomy.n_nodes, problem.n_features))
+        scales[-1] = scales[-2]  # nodes with the same scales are looked at together
+        return FeaturePathSum(tie.paths, scales), _OfFeatures(exact(tie.paths.toarray()), exact(scales))
     if "shared" in name:
         scale /= 1.01 * (tie.paths @ scale).max()
         tie = shared_tie(taxonomy, problem.class_nodes, scale)
@@ -140,6 +145,37 @@ def make_tie(name: str, problem, rng):
         tie.paths.indices[a:b].tolist() for a, b in zip(tie.paths.indptr, tie.paths.indptr[1:], strict=False)
     ]
     return tie, reference.of_paths(paths, scale)
+
+
+@dataclass
+class _OfFeatures:
+    """Scales per node and feature, in exact arithmetic."""
+
+    matrix: list[list[Fraction]]
+    scales: list[list[Fraction]]
+
+    def square(self, rows):
+        below = [
+            [dot(under, column) for column in zip(*rows, strict=True)]
+            for under in zip(*self.matrix, strict=True)
+        ]
+        return sum(
+            (
+                a * z * z
+                for scale, sums in zip(self.scales, below, strict=True)
+                for a, z in zip(scale, sums, strict=True)
+            ),
+            Fraction(0),
+        )
+
+    def node_penalty(self, U):
+        pairs = [pair for u, scale in zip(U, self.scales, strict=True) for pair in zip(u, scale, strict=True)]
+        return reference.HALF * sum((u * u / a for u, a in pairs), Fraction(0))
+
+
+def _matrix(tie):
+    along_paths = tie.facts.paths or tie.facts.by_feature
+    return (tie.paths if along_paths else tie.factor()).toarray()
 
 
 def make_dual(rng, loss: str, cost, label):
@@ -169,6 +205,8 @@ def make_case(seed: int, wild: bool = True) -> Case:
     """The case of a seed, all losses and ties by turns; ordinary data unless `wild`."""
     rng = np.random.default_rng([seed, int(wild)])
     loss_name, tie_name = LOSSES[seed % len(LOSSES)], TIES[seed // len(LOSSES) % len(TIES)]
+    if tie_name == "scales by feature" and loss_name == "structured":
+        loss_name = "softmax"  # a bias that is a feature has no scale
     names = INNER if "inner" in tie_name else LEAVES
     n, width = int(rng.integers(3, 5)), int(rng.integers(1, 3))
     taxonomy = DAG if "dag" in tie_name else TREE
@@ -250,8 +288,8 @@ def _solution(rng, objective, tie_name, dual, V, beta, wild):
     """Random vectors, or those that belong to the dual; told also: whether they are one per node."""
     problem, tie = objective.problem, objective.tie
     tied, s = objective.loss.facts.tied_bias, objective.bias_feature
-    by_node = tie.facts.paths and "by class" not in tie_name and tie_name != "flat"
-    matrix = (tie.paths if tie.facts.paths else tie.factor()).toarray()
+    by_node = tie.facts.by_feature or (tie.facts.paths and "by class" not in tie_name and tie_name != "flat")
+    matrix = _matrix(tie)
     n_nodes, width = matrix.shape[1], problem.n_features
     linked = rng.random() < 0.5
     sums = np.array([[float(value) for value in row] for row in V])
@@ -260,7 +298,7 @@ def _solution(rng, objective, tie_name, dual, V, beta, wild):
     node_bias = rng.normal(size=n_nodes)
     if linked:
         scale = tie.scale if tie.facts.paths else np.ones(n_nodes)
-        U = scale[:, None] * (matrix.T @ sums)
+        U = (tie.scale if tie.facts.by_feature else scale[:, None]) * (matrix.T @ sums)
         node_bias = scale * (matrix.T @ biases)
     if rng.random() < 0.1:
         U[:], node_bias[:] = 0.0, 0.0
@@ -286,12 +324,12 @@ def _exact_primal(twin, objective, solution, covariance, by_node):
     intercept = exact(vectors.intercept)
     tied = twin.loss in reference.TIED_BIAS and twin.bias_feature != 0
     if by_node:
-        matrix = exact((tie.paths if tie.facts.paths else tie.factor()).toarray())
+        matrix = exact(_matrix(tie))
         U = exact(vectors.nodes.T)
         columns = list(zip(*U, strict=True))
         W = [[dot(row, column) for column in columns] for row in matrix]
         scale = tie.scale if tie.facts.paths else np.ones(len(U))
-        penalty = reference.node_penalty(U, scale)
+        penalty = covariance.node_penalty(U) if tie.facts.by_feature else reference.node_penalty(U, scale)
         if tied and tie.facts.paths:
             bias = exact(solution.details["node_bias"])
             penalty += reference.node_penalty([[b] for b in bias], scale)

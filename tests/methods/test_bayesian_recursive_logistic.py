@@ -40,6 +40,24 @@ def test_the_certificate_is_that_of_softmax_with_the_learned_scales(inference: s
     assert np.all(np.diff(model.bound_history_) > 0)
 
 
+@pytest.mark.parametrize("variances", ["features", "node_features"])
+def test_variances_by_feature_are_certified_saved_and_loaded(variances: str, tmp_path: Path) -> None:
+    X, y = drawn(300)
+    X[:, 0] *= 0.05  # a feature that needs long vectors
+    model = BayesianRecursiveLogistic(TREE, variances=variances, tol=1e-5).fit(X, y)
+    assert model.certificate_.holds(1e-5)
+    assert np.all(np.diff(model.bound_history_) > 0)
+    scales = model.node_weights_
+    assert scales.shape == (TREE.n_nodes, 6)
+    assert scales[1:, 0].mean() > scales[1:, 1:].mean()
+    same = np.array_equal(*(scales[TREE.ids_of(["l3", "l4"])]))
+    assert same == (variances == "features")
+    model.save(tmp_path)
+    again = load(tmp_path)
+    np.testing.assert_array_equal(again.node_weights_, scales)
+    assert again.predict(X).tolist() == model.predict(X).tolist()
+
+
 def test_siblings_share_a_variance_and_nodes_do_not() -> None:
     X, y = drawn(500)
     ids = TREE.ids_of(["a", "b", "l5", "l1", "l2", "l3", "l4"])
@@ -136,7 +154,11 @@ def test_no_time_leaves_a_certified_statement_and_the_first_variances() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"variances": "all"}, "variances='all' is not known; choose 'node' or 'siblings'"),
+        ({"variances": "all"}, "variances='all' is not known; choose 'node', 'siblings', 'features' or"),
+        (
+            {"variances": "features", "solver": "descent"},
+            "solver='descent' needs scales that are the same for all features; use solver='auto'",
+        ),
         ({"inference": "gibbs"}, "inference='gibbs' is not known"),
         ({"gamma_rate": 0.0}, "gamma_rate=0.0 is not allowed; give a positive number"),
         ({"factor": "auto"}, "factor='auto' is not known; choose 'holdout'"),

@@ -97,9 +97,19 @@ def most_likely(X: Array, own: Array, cost: Array, paths: Array, scale: Array) -
 
 
 def map_round(
-    X: Array, own: Array, cost: Array, paths: Array, scale: Array, shape: float, rate: float
+    X: Array,
+    own: Array,
+    cost: Array,
+    paths: Array,
+    scale: Array,
+    shape: float,
+    rate: float,
+    siblings: Array = None,
 ) -> tuple[Array, Array]:
-    """One round of the shortcut: the next a_n = (||u_n||^2 + sum_j a_n / (1 + a_n H_nj) + 2 b) / (d + 2 a), and H."""
+    """One round of the shortcut: the next a_n = (||u_n||^2 + sum_j a_n / (1 + a_n H_nj) + 2 b) / (d + 2 a), and H.
+
+    With `siblings`, a number per node, the variances are one per feature, of all siblings together (M1).
+    """
     mean, bias = most_likely(X, own, cost, paths, scale)
     H = np.zeros_like(mean)
     for x, c in zip(X, cost, strict=True):
@@ -109,6 +119,14 @@ def map_round(
             for j in range(len(x)):
                 H[n, j] += c * below * (1 - below) * x[j] ** 2
     d = X.shape[1]
+    if siblings is not None:
+        by_feature = np.zeros_like(mean)
+        for n in range(len(mean)):
+            group = [k for k in range(len(mean)) if siblings[k] == siblings[n]]
+            for j in range(d):
+                sums = sum(mean[k, j] ** 2 + scale[k] / (1 + scale[k] * H[k, j]) for k in group)
+                by_feature[n, j] = (sums + 2 * rate) / (len(group) + 2 * shape)
+        return by_feature, H
     after = [
         (mean[n] @ mean[n] + sum(scale[n] / (1 + scale[n] * H[n, j]) for j in range(d)) + 2 * rate)
         / (d + 2 * shape)

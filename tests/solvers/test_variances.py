@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from taxolearn.problem import make_problem
 from taxolearn.solvers import Limits, variances
 from taxolearn.solvers.expected_softmax import Uncertain, better_tilt, curvature, expected_losses
 from taxolearn.solvers.variances import VarianceRules, learn_variances
-from taxolearn.ties import PathSum, flat, path_sum
+from taxolearn.ties import FeaturePathSum, PathSum, flat, path_sum
 
 TREE = Taxonomy.from_paths(["all/a/l1", "all/a/l2", "all/b/l3", "all/b/l4", "all/l5"])
 DAG = Taxonomy.from_edges([*TREE.edges, ("b", "l2"), ("a", "l5")])
@@ -114,6 +115,26 @@ def test_a_round_of_the_shortcut_is_that_of_the_equations(taxonomy: Any) -> None
     np.testing.assert_allclose(learned.scale[nodes], after, rtol=1e-5)
 
 
+def by_feature(objective: Objective) -> Objective:
+    """The same with a scale per feature."""
+    tie = objective.tie
+    scale = np.tile(tie.scale[:, None], objective.problem.n_features)
+    return replace(objective, tie=FeaturePathSum(tie.paths, scale))
+
+
+def test_a_round_with_variances_by_feature_is_that_of_the_equations() -> None:
+    objective = objective_of(TREE, 1)
+    siblings = np.array(
+        [0 if TREE.depth[node] == 1 else TREE.parent[node] for node in range(1, TREE.n_nodes)]
+    )
+    groups = np.concatenate([[-1], np.unique(siblings, return_inverse=True)[1]])
+    rules = VarianceRules(groups, shape=0.5, rate=0.3, inference="map", max_rounds=1)
+    learned = learn_variances(by_feature(objective), rules, EXACT)
+    X, own, cost, paths, nodes = arrays_of(objective)
+    after, _ = twin.map_round(X, own, cost, paths, objective.tie.scale[nodes], 0.5, 0.3, siblings)
+    np.testing.assert_allclose(learned.scale[nodes], after, rtol=1e-5)
+
+
 def test_the_bound_of_a_round_is_that_of_the_equations(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the tilt left at the probabilities, which the twin finds itself."""
     monkeypatch.setattr(variances, "better_tilt", lambda rows, tilt: (tilt, expected_losses(rows, tilt)))
@@ -136,7 +157,7 @@ def test_the_turns_end_where_no_change_of_means_variances_and_tilts_raises_the_b
     y = np.array(["a", "b", "c"] * 3)
     X = np.array([[1.0], [0.2], [-1.0]] * 3) + 0.5 * rng.normal(size=(9, 1))
     objective = Objective(make_problem(X, y), Softmax(), flat(3))
-    rules = rules_of(objective, shape=1.0, rate=1.0, inference="variational", max_rounds=400, stop_share=1e-9)
+    rules = rules_of(objective, shape=1.0, rate=1.0, inference="variational", max_rounds=400, least_gain=1e-9)
     learned = learn_variances(objective, rules, EXACT)
     X, own, cost, paths, _ = arrays_of(objective)
 
@@ -158,7 +179,7 @@ def test_the_bound_is_below_the_evidence(inference: str) -> None:
     X = np.array([[1.0], [-1.0]] * 6) + rng.normal(size=(12, 1))
     objective = Objective(make_problem(X, y), Softmax(), flat(2), bias_feature=0.0)
     shape, rate = 2.0, 1.0
-    rules = rules_of(objective, shape=shape, rate=rate, inference=inference, max_rounds=200, stop_share=1e-7)
+    rules = rules_of(objective, shape=shape, rate=rate, inference=inference, max_rounds=200, least_gain=1e-7)
     learned = learn_variances(objective, rules, EXACT)
     u = np.linspace(-40, 40, 1601)
     prior = gammaln(shape + 0.5) - gammaln(shape) + shape * np.log(rate) - 0.5 * np.log(2 * np.pi)
@@ -185,7 +206,8 @@ def test_the_bound_never_falls_on_fifty_random_problems(inference: str) -> None:
             C=float(10 ** rng.uniform(-1, 1)),
             sample_weight=weight,
         )
-        rules = rules_of(objective, inference=inference, max_rounds=8, stop_share=1e-6)
+        rules = rules_of(objective, inference=inference, max_rounds=8, least_gain=1e-6)
+        objective = by_feature(objective) if seed % 4 == 3 else objective
         bounds = learn_variances(objective, rules, Limits(tol=1e-4)).bounds
         assert np.all(np.diff(bounds) > 0), seed
         rounds += len(bounds)
@@ -241,7 +263,7 @@ def test_sparse_rows_have_the_variances_of_dense_ones_along_their_features() -> 
 
 def test_limits_end_the_rounds() -> None:
     objective = objective_of(TREE, 8)
-    rules = rules_of(objective, stop_share=1e-12, max_rounds=3)
+    rules = rules_of(objective, least_gain=1e-12, max_rounds=3)
     assert not learn_variances(objective, rules, EXACT).settled
     assert len(learn_variances(objective, rules, EXACT).bounds) == 3
     stopped = learn_variances(objective, rules, Limits(max_seconds=0.0))

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from taxolearn.certificates import margin, sets, siblings, softmax, square, structured
 from taxolearn.certificates.base import Certificate
 from taxolearn.certificates.factor import FactorSide
+from taxolearn.certificates.feature_scales import FeatureSide
 from taxolearn.certificates.graph import GraphSide
 from taxolearn.certificates.kernel import kernel_objectives
 from taxolearn.certificates.orthogonal import OrthogonalSide
@@ -38,7 +39,7 @@ _LOSS_SIDES: dict[str, ModuleType] = {
 }
 _MANY = 2**22  # products from which on BLAS would start threads of its own
 
-Side = PathSumSide | FactorSide | GraphSide | OrthogonalSide
+Side = PathSumSide | FactorSide | GraphSide | OrthogonalSide | FeatureSide
 
 
 def _tie_side(facts: TieFacts) -> type[Side]:
@@ -46,6 +47,8 @@ def _tie_side(facts: TieFacts) -> type[Side]:
         return OrthogonalSide
     if facts.learned:
         return SharedSide
+    if facts.by_feature:
+        return FeatureSide
     if facts.paths:
         return PathSumSide
     return GraphSide if facts.precision else FactorSide

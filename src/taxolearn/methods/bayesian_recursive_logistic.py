@@ -16,7 +16,7 @@ from taxolearn.problem import Problem
 from taxolearn.solvers import Limits, Solution, Start, Watch
 from taxolearn.solvers.solve import solve
 from taxolearn.solvers.variances import LearnedVariances, VarianceRules, learn_variances
-from taxolearn.ties import PathSum, flat, path_sum, with_own_nodes
+from taxolearn.ties import FeaturePathSum, PathSum, flat, path_sum, with_own_nodes
 
 Array = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.intp]
@@ -82,9 +82,10 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
         default="node",
         doc=(
             'What has a variance of its own. "node": every node (M3 of the paper). "siblings": the children of '
-            "a node have one in common (M2)."
+            'a node have one in common (M2). "features": they have one per feature in common (M1). '
+            '"node_features": every node has one per feature.'
         ),
-        choices=("node", "siblings"),
+        choices=("node", "siblings", "features", "node_features"),
     )
     inference: str = parameter(
         default="variational",
@@ -105,7 +106,7 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
     bound_tol: float = parameter(
         default=1e-2,
         doc=(
-            "The first stage ends when a round raises the bound by less than this share of it. Later rounds "
+            "The first stage ends when a round raises the bound by less than this per row, in nats. Later rounds "
             "raise it still, and held-out likelihood falls a little."
         ),
         check=positive,
@@ -132,7 +133,7 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
         tags.classifier_tags.multi_label = False
         return tags
 
-    def _tie(self, problem: Problem) -> PathSum:
+    def _tie(self, problem: Problem) -> PathSum | FeaturePathSum:
         taxonomy = problem.taxonomy
         if taxonomy is None:
             tie = flat(problem.n_classes)
@@ -144,13 +145,16 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
         counts = (users > 0) & (
             users < problem.n_classes
         )  # what is above all classes moves their scores alike
-        return PathSum(tie.paths, np.where(counts, float(self.first_variance), 0.0))
+        scale = np.where(counts, float(self.first_variance), 0.0)
+        if self.variances in ("node", "siblings"):
+            return PathSum(tie.paths, scale)
+        return FeaturePathSum(tie.paths, np.tile(scale[:, None], problem.n_features))
 
-    def _groups(self, problem: Problem, tie: PathSum) -> Ids:
+    def _groups(self, problem: Problem, tie: PathSum | FeaturePathSum) -> Ids:
         """Which variance each node has, -1: none."""
-        learned = np.flatnonzero(tie.scale > 0)
+        learned = np.flatnonzero(tie.scale.reshape(tie.n_nodes, -1)[:, 0] > 0)
         groups = np.full(tie.n_nodes, -1, dtype=np.intp)
-        if self.variances == "node":
+        if self.variances in ("node", "node_features"):
             groups[learned] = np.arange(len(learned))
             return groups
         parents = [_parents(problem, tie, int(node)) for node in learned]
@@ -174,7 +178,7 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
             )
             inner = replace(limits, engine=run.engine)
             learned = learn_variances(objective, rules, inner, start, asked=self.solver, among=self._solvers)
-            objective = replace(objective, tie=PathSum(objective.tie.paths, learned.scale))
+            objective = replace(objective, tie=replace(objective.tie, scale=learned.scale))
             if self.factor != 1.0:
                 inner = replace(inner, max_seconds=run.clock.left)
                 objective = self._with_factor(objective, inner, learned)
@@ -192,7 +196,7 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
         """The objective with all variances times the factor given, or the one that held-out rows like best."""
 
         def times(factor: float) -> Objective:
-            return replace(objective, tie=PathSum(objective.tie.paths, factor * learned.scale))
+            return replace(objective, tie=replace(objective.tie, scale=factor * learned.scale))
 
         if self.factor != "holdout":
             return times(float(self.factor))
@@ -227,7 +231,7 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
         return replace(solution, n_iter=solution.n_iter + self._learning_passes)
 
 
-def _parents(problem: Problem, tie: PathSum, node: int) -> tuple[int, ...]:
+def _parents(problem: Problem, tie: PathSum | FeaturePathSum, node: int) -> tuple[int, ...]:
     """The nodes above a node in the taxonomy; without one, none."""
     taxonomy = problem.taxonomy
     if taxonomy is None:

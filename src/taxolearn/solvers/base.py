@@ -145,8 +145,8 @@ class Requires:
 
     `kinds` of losses; a `smooth` loss or one with a `sparse_dual`; a tie over `paths`, of a `tree`, with a sparse
     `precision`, a `definite` one, with `learned` scales or with none (None: either); a penalty with `absolute` products
-    only where the solver says that it can. Losses of the kinds `paths_for` need paths, others do not. `starts` says whether a dual can
-    be gone on from, so that checkpoints make sense. With `row_products` it is for rows of which a kernel gives
+    and scales that differ `by_feature` only where the solver says that it can. Losses of the kinds `paths_for` need
+    paths, others do not. `starts` says whether a dual can be gone on from, so that checkpoints make sense. With `row_products` it is for rows of which a kernel gives
     products only; else rows must be vectors.
 
     >>> from taxolearn.losses import Logistic
@@ -170,6 +170,7 @@ class Requires:
     starts: bool = True
     paths_for: tuple[Kind, ...] = ()
     row_products: bool = False
+    by_feature: bool = False
 
     def missing(self, objective: Objective) -> str | None:
         """What the objective lacks, None if nothing."""
@@ -185,7 +186,9 @@ class Requires:
             return f"a loss whose dual is sparse, not {loss.name!r}"
         if tie.absolute and not self.absolute:
             return "a penalty that is a quadratic form"
-        if (self.paths or loss.kind in self.paths_for) and not tie.paths:
+        if tie.by_feature and not self.by_feature:
+            return "scales that are the same for all features"
+        if (self.paths or loss.kind in self.paths_for) and not (tie.paths or tie.by_feature):
             return "classes whose vectors are sums along the paths of a taxonomy"
         if self.tree and not tie.tree:
             return "a tree"

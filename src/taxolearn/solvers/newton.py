@@ -15,7 +15,7 @@ from taxolearn.solvers.smooth import Point, SmoothIterate, half_square, too_larg
 Array = npt.NDArray[np.float64]
 
 # the vectors of a dual may be far above those it came from: no checkpoints
-REQUIRES = Requires(("margin", "softmax"), smooth=True, starts=False)
+REQUIRES = Requires(("margin", "softmax"), smooth=True, starts=False, by_feature=True)
 LIMITS = Limits(max_iter=200)
 _FORCING = 0.1  # conjugate gradients stop when the residual is this share of the gradient
 _ENOUGH = 0.25  # or when on a quadratic this share of the tolerated gap would be left
@@ -112,6 +112,8 @@ class _Newton(SmoothIterate):
         A residual whose half square is below `enough` would, on a quadratic, end the solve: no need to go on.
         """
         diagonal, bias_diagonal = self.terms.diagonal(self.squares, self.factor)
+        if self.own_scale is not None:
+            diagonal *= self.own_scale**2
         diagonal += 1.0
         bias_diagonal = 1.0 + self.bias_feature**2 * bias_diagonal
         step, bias_step = np.zeros_like(self.gradient), np.zeros_like(self.bias_gradient)

@@ -46,11 +46,16 @@ class SmoothIterate:
         self.bias_feature, self.bias_prior = objective.bias_feature, objective.bias_prior
         self.C = objective.C
         self.terms = score_terms(objective)
-        self.X, self.axes = along_axes(self.problem.X)
+        by_feature = self.tie.facts.by_feature
+        # scales by feature are those of the features as they are
+        rows: tuple[Any, Any] = (as_given if by_feature else along_axes)(self.problem.X)
+        self.X, self.axes = rows
         self.squares = self.X.multiply(self.X).tocsr() if sp.issparse(self.X) else self.X * self.X
         self.matrix, self.columns, self.root_scale = _columns(self.tie)
-        factor = sp.csr_array(self.matrix[:, self.columns] * self.root_scale[None, :])
-        self.turn = _turn(factor, self.X) if self.tie.facts.shares else None
+        self.own_scale = self.root_scale if by_feature else None  # features x columns, besides the factor
+        used = self.matrix[:, self.columns]
+        factor = sp.csr_array(used if by_feature else used * self.root_scale[None, :])
+        self.turn = _turn(factor, self.X) if self.tie.facts.shares and not by_feature else None
         self.factor = _handy(factor) if self.turn is None else factor @ self.turn
         self.factor_transposed = self.factor.T  # W = factor theta'
         # few features: multiply with the factor first, then with the rows of X; many: the other way round, so that
@@ -105,6 +110,8 @@ class SmoothIterate:
 
     def _scores(self, theta: Array, bias: Array) -> Array:
         factor = self.factor_transposed
+        if self.own_scale is not None:
+            theta = theta * self.own_scale
         scores = self.X @ (theta @ factor) if self.by_class else (self.X @ theta) @ factor
         scores += self.bias_feature * bias
         return np.ascontiguousarray(scores)
@@ -112,6 +119,8 @@ class SmoothIterate:
     def _adjoint(self, scores: Array) -> tuple[Array, Array]:
         """The adjoint of `_scores`."""
         theta = (self.X.T @ scores) @ self.factor if self.by_class else self.X.T @ (scores @ self.factor)
+        if self.own_scale is not None:
+            theta = theta * self.own_scale
         return np.ascontiguousarray(theta), self.bias_feature * scores.sum(axis=0)
 
 
@@ -121,6 +130,9 @@ def half_square(theta: Array, bias: Array) -> float:
 
 def _columns(tie: Any) -> tuple[sp.csr_array, npt.NDArray[np.intp], Array]:
     """The matrix of the result's vectors, its columns that have one, and by what their variables are multiplied."""
+    if tie.facts.by_feature:
+        scaled = np.flatnonzero((tie.scale > 0).any(axis=1))
+        return tie.paths, scaled, np.sqrt(tie.scale[scaled].T)
     if tie.facts.paths:
         scaled = np.flatnonzero(tie.scale > 0)
         return tie.paths, scaled, np.sqrt(tie.scale[scaled])
@@ -148,6 +160,17 @@ def _handy(factor: sp.csr_array) -> Any:
     return factor.toarray() if size <= _DENSE_SIZE or factor.nnz > _DENSE_SHARE * size else factor
 
 
+def as_given(X: Any) -> tuple[Any, None]:
+    """Rows in double precision, and no axes.
+
+    >>> as_given(np.ones((1, 2)))
+    (array([[1., 1.]]), None)
+    """
+    if sp.issparse(X):
+        return X.astype(np.float64, copy=False), None
+    return np.asarray(X, dtype=np.float64), None
+
+
 def along_axes(X: Any, weight: Array | None = None) -> tuple[Any, Any]:
     """Dense rows along the principal axes of X, and these axes; other rows as they are, and None.
 
@@ -157,10 +180,8 @@ def along_axes(X: Any, weight: Array | None = None) -> tuple[Any, Any]:
     >>> along_axes(np.array([[3.0, 0.0], [0.0, 1.0]]))[1].tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    if sp.issparse(X):
-        return X.astype(np.float64, copy=False), None
-    X = np.asarray(X, dtype=np.float64)
-    if X.shape[1] > _MOST_AXES:
+    X, _ = as_given(X)
+    if sp.issparse(X) or X.shape[1] > _MOST_AXES:
         return X, None
     squared = X.T @ (X if weight is None else weight[:, None] * X)
     if not np.isfinite(squared).all():

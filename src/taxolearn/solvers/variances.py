@@ -24,14 +24,13 @@ from taxolearn.solvers.expected_softmax import (
     expected_losses,
 )
 from taxolearn.solvers.newton import solve_newton
-from taxolearn.solvers.smooth import along_axes
+from taxolearn.solvers.smooth import along_axes, as_given
 from taxolearn.solvers.solve import solve
-from taxolearn.ties import PathSum
 
 Array = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.intp]
 
-REQUIRES = Requires(("softmax",), paths=True)
+REQUIRES = Requires(("softmax",), paths=True, by_feature=True)
 _MOST_NUMBERS = 2**28  # variances of all nodes and features, and of all nodes and rows: 2 GB each
 _TURNS = 2  # of tilt and posterior variances per round
 _SHORTEST_STEP = 1e-3  # of the posterior variances
@@ -44,7 +43,7 @@ class VarianceRules(NamedTuple):
     `groups` says for each node which variance is its own, -1 for a node whose scale stays as it is. The precisions
     alpha_g have the prior Gamma(shape, rate). With `inference` "map" the means are those of the most likely vectors and
     posterior variances are those of the curvature there; with "variational" both maximise the bound. Learning ends
-    after `max_rounds`, or when a round raises the bound by less than `stop_share` of it.
+    after `max_rounds`, or when a round raises the bound by less than `least_gain` per row (of weight one).
 
     >>> VarianceRules(np.array([0, 1])).inference
     'map'
@@ -55,7 +54,7 @@ class VarianceRules(NamedTuple):
     rate: float = 1e-2
     inference: Literal["map", "variational"] = "map"
     max_rounds: int = 30
-    stop_share: float = 1e-2
+    least_gain: float = 1e-2
 
 
 class LearnedVariances(NamedTuple):
@@ -161,10 +160,15 @@ class _Learning:
         _check_sizes(problem, len(self.nodes))
         self.own, weight = problem.one_label
         self.cost = objective.C * weight
-        X, _ = along_axes(problem.X, self.cost)
+        self.by_feature = objective.tie.facts.by_feature
+        X, _ = as_given(problem.X) if self.by_feature else along_axes(problem.X, self.cost)
         self.squares = X.multiply(X).tocsr() if sp.issparse(X) else X * X
-        members = np.bincount(self.group)
-        self.gamma_shape = rules.shape + 0.5 * problem.n_features * members
+        self.members = sp.csr_array(
+            (np.ones(len(self.group)), (np.arange(len(self.group)), self.group)),
+            shape=(len(self.group), int(self.group.max(initial=-1)) + 1),
+        )
+        members = self.members.sum(axis=0)
+        self.gamma_shape = rules.shape + 0.5 * members * (1 if self.by_feature else problem.n_features)
         self.scale = np.array(objective.tie.scale)
         self.posterior: Posterior | None = None
         self.tilt = np.zeros((problem.n_rows, len(self.nodes)))
@@ -190,7 +194,8 @@ class _Learning:
                 settled = True  # the variances are those of the last round that gained
                 break
             self.posterior, self.tilt, self.offset = posterior, tilt, found.offset
-            settled = bool(self.bounds) and bound - self.bounds[-1] < self.rules.stop_share * abs(bound)
+            enough = self.rules.least_gain * float(self.cost.sum())
+            settled = bool(self.bounds) and bound - self.bounds[-1] < enough
             self.bounds.append(bound)
             self._set_scale(squares)
         return LearnedVariances(self.scale, self.bounds, start, self.passes, settled)
@@ -200,10 +205,15 @@ class _Learning:
         """Whether means and posterior variances are those of the bound."""
         return self.rules.inference == "variational"
 
+    @property
+    def _prior(self) -> Array:
+        """a_n of the learned nodes, or a_nj, features x nodes."""
+        return self.scale[self.nodes].T
+
     def _means(self, start: Start) -> Solution:
         """The vectors for the variances as they are: the most likely ones, or those that the bound likes best."""
         limits = replace(self.limits, max_seconds=self.run.clock.left, engine=self.run.engine)
-        objective = replace(self.objective, tie=PathSum(self.objective.tie.paths, self.scale))
+        objective = replace(self.objective, tie=replace(self.objective.tie, scale=self.scale))
         if not self.variational or self.offset is None:
             return solve(objective, limits, start, asked=self.asked, among=self.among)
         return solve_newton(replace(objective, loss=ShiftedSoftmax(self.offset)), limits, start)
@@ -231,7 +241,7 @@ class _Learning:
     def _of_curvature(self, weights: Array) -> Posterior:
         """v_nj = 1 / (1/a_n + sum_i c_i weights_in x_ij^2)."""
         curved = np.asarray(self.squares.T @ (self.cost[:, None] * weights))
-        variance = 1.0 / (curved + 1.0 / self.scale[self.nodes])
+        variance = 1.0 / (curved + 1.0 / self._prior)
         return Posterior(variance, np.asarray(self.squares @ variance))
 
     def _better_posterior(
@@ -254,15 +264,16 @@ class _Learning:
 
     def _cost_of(self, posterior: Posterior, found: ExpectedLosses) -> float:
         """The part of the negative bound that posterior variances have to do with."""
-        prior = 0.5 * float(np.sum(posterior.variance.sum(axis=0) / self.scale[self.nodes]))
+        prior = 0.5 * float(np.sum(posterior.variance / self._prior))
         return float(self.cost @ found.losses) + prior - posterior.entropy
 
     def _squares(self, solution: Solution, posterior: Posterior) -> Array:
-        """sum_j (m_nj^2 + v_nj), of all nodes of each group."""
+        """sum_j (m_nj^2 + v_nj) over all nodes of each group; features x groups where features are apart."""
         vectors: Any = solution.vectors
-        squares = np.array([_square(vectors, int(node)) for node in self.nodes])
-        sums: Array = squares + posterior.variance.sum(axis=0)
-        return np.bincount(self.group, weights=sums).astype(np.float64)
+        nodes = vectors.nodes[self.nodes].T.toarray() if vectors.is_sparse else vectors.nodes[:, self.nodes]
+        if self.by_feature:
+            return np.asarray((nodes**2 + posterior.variance) @ self.members)
+        return np.asarray(((nodes**2).sum(axis=0) + posterior.variance.sum(axis=0)) @ self.members)
 
     def _bound(
         self, solution: Solution, posterior: Posterior, found: ExpectedLosses, squares: Array
@@ -270,7 +281,7 @@ class _Learning:
         """The bound on the logarithm of the evidence, with the best posterior of the precisions."""
         shape, rate = self.rules.shape, self.rules.rate
         of_precisions = gammaln(self.gamma_shape) - self.gamma_shape * np.log(rate + 0.5 * squares)
-        constant = len(squares) * (shape * np.log(rate) - gammaln(shape))
+        constant = squares.size * (shape * np.log(rate) - gammaln(shape))
         bias = np.zeros(1)
         if self.objective.bias_feature:
             bias = solution.vectors.intercept / self.objective.bias_feature - self.objective.bias_prior
@@ -286,13 +297,7 @@ class _Learning:
         """a_n = 1 / E[alpha_n] = (b + 1/2 sum_j (m_nj^2 + v_nj)) / (a + d/2)."""
         variances = (self.rules.rate + 0.5 * squares) / self.gamma_shape
         self.scale = self.scale.copy()
-        self.scale[self.nodes] = np.maximum(variances, _LEAST_VARIANCE)[self.group]
-
-
-def _square(vectors: Any, node: int) -> float:
-    """||u_n||^2."""
-    part = vectors.nodes[[node]].data if vectors.is_sparse else vectors.nodes[:, node]
-    return float(np.vdot(part, part))
+        self.scale[self.nodes] = np.maximum(variances, _LEAST_VARIANCE).T[self.group]
 
 
 def _check_sizes(problem: Any, n_nodes: int) -> None:

@@ -124,7 +124,8 @@ def unpack_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, *, full
     if "node_weights" in arrays:
         # flat methods have one a class, all others one a node
         count = n_classes if len(arrays["node_weights"]) == n_classes else n_columns
-        estimator.node_weights_ = _numbers(arrays, "node_weights", count)
+        shape = (count, weights.n_features) if arrays["node_weights"].ndim == 2 else (count,)
+        estimator.node_weights_ = _numbers(arrays, "node_weights", *shape)
         if (estimator.node_weights_ < 0).any():
             raise ModelError("the array 'node_weights' holds a negative number")
     estimator._take_learned(_learned(header, arrays))
@@ -274,10 +275,11 @@ def _learned(header: dict[str, Any], arrays: Arrays) -> Arrays:
     return found
 
 
-def _numbers(arrays: Arrays, name: str, count: int) -> npt.NDArray[np.float64]:
+def _numbers(arrays: Arrays, name: str, *shape: int) -> npt.NDArray[np.float64]:
     if name not in arrays:
         raise ModelError(f"the array {name!r} is missing")
     array = arrays[name]
-    if array.shape != (count,) or array.dtype != np.float64 or not np.isfinite(array).all():
-        raise ModelError(f"the array {name!r} should hold {count} float64 numbers")
+    if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
+        told = " x ".join(map(str, shape))
+        raise ModelError(f"the array {name!r} should hold {told} float64 numbers")
     return array

@@ -36,6 +36,9 @@ def check_tie(tie: Any, *, seed: int = 0) -> None:
     if tie.facts.absolute:
         _check_absolute(tie, pulls, rng)
         return
+    if tie.facts.by_feature:
+        _check_by_feature(tie, rng)
+        return
     covariance = tie.covariance
     np.testing.assert_allclose(covariance, factor @ factor.T, atol=_CLOSE, err_msg="covariance is not L L'")
     square = float(np.vdot(pulls, covariance @ pulls))
@@ -59,6 +62,21 @@ def _check_young(tie: Any, pulls: Any, factor: Any, rng: np.random.Generator) ->
     for _ in range(10):
         vectors = factor @ rng.normal(size=(factor.shape[1], 3))
         assert tie.penalty(vectors) + half >= float(np.vdot(pulls, vectors)) - _CLOSE, (
+            "penalty(W) + square(V) / 2 < <V, W>: they are no conjugates"
+        )
+
+
+def _check_by_feature(tie: Any, rng: np.random.Generator) -> None:
+    """Each feature has a covariance of its own: penalty and square are the sums over features, and conjugates."""
+    factors = [tie.of_feature(j) for j in range(tie.scale.shape[1])]
+    pulls = rng.normal(size=(tie.n_classes, len(factors)))
+    best = np.stack([L @ (L.T @ v) for L, v in zip(factors, pulls.T, strict=True)], axis=1)
+    square = float(np.vdot(pulls, best))
+    _close(tie.square(pulls), square, "square(V) is not the sum of v' A_j v")
+    _close(tie.penalty(best), 0.5 * square, "penalty(A V) is not half of square(V)")
+    for _ in range(10):
+        vectors = np.stack([L @ rng.normal(size=L.shape[1]) for L in factors], axis=1)
+        assert tie.penalty(vectors) + 0.5 * square >= float(np.vdot(pulls, vectors)) - _CLOSE, (
             "penalty(W) + square(V) / 2 < <V, W>: they are no conjugates"
         )
 

@@ -2,6 +2,7 @@
 
 from taxolearn.ties.base import Tie, TieFacts
 from taxolearn.ties.factor import Factor, covariance_tie
+from taxolearn.ties.feature_scales import FeaturePathSum
 from taxolearn.ties.graph import GraphTie, graph_tie
 from taxolearn.ties.orthogonal import OrthogonalTie, orthogonal_tie
 from taxolearn.ties.path_sum import PathSum, flat, merge_nodes, path_sum, with_own_nodes
@@ -10,6 +11,7 @@ from taxolearn.ties.transfer import transfer_tie
 
 __all__ = [
     "Factor",
+    "FeaturePathSum",
     "GraphTie",
     "OrthogonalTie",
     "PathSum",

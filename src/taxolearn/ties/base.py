@@ -24,6 +24,7 @@ class TieFacts(NamedTuple):
     - `learned`: the scales of its nodes are found together with the vectors.
     - `absolute`: the penalty has absolute products of vectors (`OrthogonalTie`); it is no quadratic form, and its
       covariance, penalty and square do not belong together as those of one do.
+    - `by_feature`: the covariance of the classes differs from feature to feature (`FeaturePathSum`).
 
     >>> TieFacts(paths=True, tree=True).precision
     False
@@ -36,6 +37,7 @@ class TieFacts(NamedTuple):
     learned: bool = False
     absolute: bool = False
     definite: bool = False
+    by_feature: bool = False
 
 
 class Tie(ABC):

@@ -62,7 +62,7 @@ class PathSum(Tie):
         """What callers branch on.
 
         >>> flat(3).facts
-        TieFacts(paths=True, tree=True, precision=False, shares=False, learned=False, absolute=False, definite=False)
+        TieFacts(paths=True, tree=True, precision=False, shares=False, learned=False, absolute=False, definite=False, by_feature=False)
         """
         users = np.bincount(self.paths.indices, minlength=self.n_nodes)
         shares = bool(np.any((users > 1) & (self.scale > 0)))
