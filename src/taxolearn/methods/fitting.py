@@ -23,6 +23,7 @@ from taxolearn.methods.checkpoint import Checkpoint
 from taxolearn.methods.empty_classes import with_borrowed_intercepts
 from taxolearn.methods.held_out import hold_out
 from taxolearn.methods.inputs import check_rows, check_seed, check_targets
+from taxolearn.methods.migrating import migrate
 from taxolearn.methods.parameters import (
     check_parameters,
     estimator,
@@ -67,6 +68,7 @@ class CertifiedClassifier(TaxonomyClassifier):
     _decoder: ClassVar[Callable[..., Decoder]] = staticmethod(best_class)
     # whether leaves without rows are classes
     _empty_classes: ClassVar[Literal["drop", "keep"]] = "keep"
+    migrate = migrate
 
     C: float = parameter(
         default=1.0, doc="Weight of the losses against the penalty.", check=positive, kw_only=False

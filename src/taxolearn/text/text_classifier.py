@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from taxolearn.decoders import Answers
 from taxolearn.errors import DataError
 from taxolearn.explain import ExplainedRow, Explanation, explain, explain_row
 from taxolearn.methods.base import TaxonomyClassifier
+from taxolearn.methods.migrating import Migration
 from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
 from taxolearn.storage.writing import save_model
 from taxolearn.structure import Taxonomy
@@ -248,6 +250,30 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.estimator_, rows, row, k=k, runners_up=runners_up, label=label, titles=self.titles
         )
 
+    def migrate(
+        self,
+        texts: Any,
+        y: Any,
+        taxonomy: Taxonomy,
+        mapping: Mapping[Hashable, Any] | None = None,
+        **options: Any,
+    ) -> Migration:
+        """The classifier over a new version of its taxonomy, its features as they are; see the estimators' `migrate`.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> old, new = Taxonomy.from_paths(["all/bone", "all/skin"]), Taxonomy.from_paths(["all/bone", "all/cutis"])
+        >>> texts, y = ["left femur", "burnt skin"], ["bone", "skin"]
+        >>> model = TextClassifier(OneVsRestSVM(taxonomy=old), TextFeatures()).fit(texts, y)
+        >>> model.migrate(texts, y, new, {"skin": "cutis"}).model.predict(["the skin"]).tolist()
+        ['cutis']
+        """
+        migration: Migration = self.estimator_.migrate(self._rows(texts), y, taxonomy, mapping, **options)
+        known = _titles_after(self.titles, migration)
+        made = type(self)(clone(migration.model), self.features, self.random_state, self.verbose, known)
+        migration.model.vectors_ = _compact(migration.model.vectors_)
+        made.features_, made.estimator_, made.tried_ = self.features_, migration.model, self.tried_
+        return replace(migration, model=made)
+
     def save(self, folder: str | Path) -> None:
         """Write features, weights and titles to one folder; an older model there is replaced atomically.
 
@@ -308,6 +334,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _titles_after(titles: Mapping[Any, str] | None, migration: Migration) -> dict[Any, str] | None:
+    """Titles follow a node that one node became; those of nodes that were split or removed are dropped."""
+    if titles is None:
+        return None
+    fate = migration.changes.fate
+    return {fate[name][0]: title for name, title in titles.items() if len(fate.get(name, ())) == 1}
 
 
 def _compact(weights: Vectors) -> Vectors:
