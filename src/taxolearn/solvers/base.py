@@ -146,8 +146,8 @@ class Requires:
     `kinds` of losses; a `smooth` loss or one with a `sparse_dual`; a tie over `paths`, of a `tree`, with a sparse
     `precision`, a `definite` one, with `learned` scales or with none (None: either); a penalty with `absolute` products
     and scales that differ `by_feature` only where the solver says that it can. Losses of the kinds `paths_for` need
-    paths, others do not. `starts` says whether a dual can be gone on from, so that checkpoints make sense. With `row_products` it is for rows of which a kernel gives
-    products only; else rows must be vectors.
+    paths, others do not. `starts` says whether a dual can be gone on from, so that checkpoints make sense. With
+    `row_products` it is for rows of which a kernel gives products only; else rows must be vectors.
 
     >>> from taxolearn.losses import Logistic
     >>> from taxolearn.problem import make_problem

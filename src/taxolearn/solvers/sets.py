@@ -58,8 +58,8 @@ def solve_sets(
     optimum over one row's node marginals, which are kept sparse: on a tree by a programme over piecewise linear
     functions, on a DAG by maximum closures. A pass visits all rows at all nodes, then a few times those of large
     gaps at their active nodes. The dual, nodes x rows, is c_i |mu_in - y_in|. Any dual can be a start; rows whose
-    marginals are not feasible begin anew. Where there are enough entries, rows are improved by several threads at once and
-    without locks.
+    marginals are not feasible begin anew. Where there are enough entries, rows are improved by several threads at once
+    and without locks.
 
     >>> from taxolearn.losses import star_hinge
     >>> from taxolearn.problem import make_problem

@@ -61,8 +61,9 @@ class PathSum(Tie):
     def facts(self) -> TieFacts:
         """What callers branch on.
 
-        >>> flat(3).facts
-        TieFacts(paths=True, tree=True, precision=False, shares=False, learned=False, absolute=False, definite=False, by_feature=False)
+        >>> facts = flat(3).facts
+        >>> facts.paths, facts.tree, facts.shares
+        (True, True, False)
         """
         users = np.bincount(self.paths.indices, minlength=self.n_nodes)
         shares = bool(np.any((users > 1) & (self.scale > 0)))
