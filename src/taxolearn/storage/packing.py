@@ -13,12 +13,12 @@ from taxolearn.structure import Taxonomy
 from taxolearn.vectors.class_vectors import ClassVectors
 from taxolearn.vectors.dual_vectors import DualVectors
 from taxolearn.vectors.node_vectors import NodeVectors
-from taxolearn.vectors.path_vectors import LARGE
+from taxolearn.vectors.path_vectors import WALK_FROM
 from taxolearn.vectors.scoring import Vectors
 
 Arrays = dict[str, np.ndarray[Any, Any]]
-_CHUNK = 2**20
-_MAX_FEATURES = 2**48
+_ENTRIES_AT_A_TIME = 2**20  # entries checked at a time
+_MAX_FEATURES = 2**48  # stored numbers above it are damage
 
 
 def pack_taxonomy(taxonomy: Taxonomy, prefix: str = "taxonomy") -> tuple[dict[str, Any], Arrays]:
@@ -123,7 +123,7 @@ def unpack_vectors(header: Any, arrays: Arrays, prefix: str = "weights", *, full
     paths = sparse.csr_array((shares, indices, indptr), shape=(n_classes, n_nodes))
     dense = storage == "dense"
     shape = (n_features, n_nodes) if dense else (n_nodes, n_features)
-    read = full or (not dense and arrays.get(f"{prefix}/data", intercept).size < LARGE)
+    read = full or (not dense and arrays.get(f"{prefix}/data", intercept).size < WALK_FROM)
     matrix = _matrix(storage, arrays, prefix, shape, read)
     weights = NodeVectors(matrix, paths, intercept)
     if f"{prefix}/squares" in arrays:
@@ -226,8 +226,8 @@ def _check_range(indices: np.ndarray[Any, Any], limit: int, what: str) -> None:
 
 def _check_sorted(indices: np.ndarray[Any, Any], indptr: np.ndarray[Any, Any], what: str) -> None:
     """Inside a row indices must rise; they may fall only where a row starts."""
-    for first in range(1, indices.size, _CHUNK):
-        last = min(first + _CHUNK, indices.size)
+    for first in range(1, indices.size, _ENTRIES_AT_A_TIME):
+        last = min(first + _ENTRIES_AT_A_TIME, indices.size)
         falls = first + np.flatnonzero(indices[first:last] <= indices[first - 1 : last - 1])
         if np.any(indptr[np.searchsorted(indptr, falls)] != falls):
             raise ModelError(f"stored {what}: the indices of a row are not sorted")
@@ -235,6 +235,6 @@ def _check_sorted(indices: np.ndarray[Any, Any], indptr: np.ndarray[Any, Any], w
 
 def _check_finite(values: np.ndarray[Any, Any], what: str) -> None:
     flat = values.reshape(-1)
-    for first in range(0, flat.size, _CHUNK):
-        if not np.isfinite(flat[first : first + _CHUNK]).all():
+    for first in range(0, flat.size, _ENTRIES_AT_A_TIME):
+        if not np.isfinite(flat[first : first + _ENTRIES_AT_A_TIME]).all():
             raise ModelError(f"{what}: a value is NaN or infinite")
