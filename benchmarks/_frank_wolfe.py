@@ -115,7 +115,7 @@ class FrankWolfe:
         self.run = run
         kernels = run.kernels
         n = len(run.arrays.label)
-        room = max_passes + kernels.VIOLATORS + 1  # a pass brings at most one class to a row
+        room = max_passes + kernels.MAX_NEW_CLASSES + 1  # a pass brings at most one class to a row
         indptr = np.arange(n + 1, dtype=np.int64) * room
         self.slots = kernels.Slots(
             indptr, np.zeros(n, np.int32), np.zeros(n * room, np.int32), np.zeros(n * room)
@@ -139,7 +139,7 @@ class FrankWolfe:
         row = np.repeat(np.arange(len(self.last)), np.diff(slots.indptr))
         passed = 0.5 * (self.step * (self.step + 1.0) - self.last * (self.last + 1.0))
         alpha = (self.mean + passed[row] * slots.alpha) * 2.0 / (self.step * (self.step + 1.0))
-        averaged = repack(slots._replace(alpha=alpha), run.kernels.VIOLATORS)
+        averaged = repack(slots._replace(alpha=alpha), run.kernels.MAX_NEW_CLASSES)
         bias = np.zeros_like(a.bias)
         weights_of(
             a.rows, a.label, a.paths, a.costs, nodes, bias, a.bias_feature, averaged, run.clock.stop

@@ -23,7 +23,7 @@ def answers(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[st
 def test_a_wide_beam_gives_the_same_answers(
     read_through: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "_READ_THROUGH", read_through)
+    monkeypatch.setattr(models, "_CHECKED_BYTES", read_through)
     rows, model = str(write_csv(tmp_path / "train.csv", pet_rows())), str(tmp_path / "model")
     fit = ["fit", rows, "--sep", "/", "--method", "recursive-logistic", "-o", model, *FIT_OPTIONS]
     assert run(fit) == 0

@@ -96,7 +96,7 @@ def test_text_that_is_not_unicode_cannot_be_written(tmp_path):
 
 
 def test_long_lines_are_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(_files, "_BLOCK", 16)
+    monkeypatch.setattr(_files, "_BLOCK_BYTES", 16)
     path = tmp_path / "rows.jsonl"
     texts = ["x" * 300_000, "\u2028\x85 is no line end"]
     write_jsonl(path, Dataset(None, [["a"], []], texts=texts))

@@ -62,7 +62,7 @@ def test_blocks_are_joined_at_line_ends(tmp_path, monkeypatch):
     dataset = make_text_like(50, 40, 6, 9, mean_length=10, random_state=0)
     write_libsvm(path, dataset)
     whole = read_libsvm(path, n_features=40, multilabel=False)
-    monkeypatch.setattr(_files, "_BLOCK", 64)
+    monkeypatch.setattr(_files, "_BLOCK_BYTES", 64)
     pieces = read_libsvm(path, n_features=40, multilabel=False)
     assert pieces.y == whole.y == dataset.y
     assert_same_features(pieces.X, whole.X)

@@ -116,7 +116,7 @@ def test_thresholds_count_with_and_without_a_beam(
     seed: int, walked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if walked:
-        monkeypatch.setattr(path_vectors, "LARGE", 0)
+        monkeypatch.setattr(path_vectors, "WALK_FROM", 0)
     vectors, X = node_vectors(seed)
     decoder = Thresholds(eighths(np.random.default_rng(seed), vectors.n_classes))
     rows = sparse.csr_array(X)

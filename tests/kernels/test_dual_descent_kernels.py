@@ -339,8 +339,8 @@ def test_a_block_meets_the_gap_and_the_twin(name, layout):
 @every_loss
 @every_layout
 def test_a_growing_working_set_meets_the_gap(name, layout):
-    # more than SMALL rows: the sparse duals start from the positives and what is near them
-    n, n_classes = (dual_descent.SMALL + 40, 1) if SLOW else (1500, 4)
+    # more than MAX_ROWS_UNSHRUNK rows: the sparse duals start from the positives and what is near them
+    n, n_classes = (dual_descent.MAX_ROWS_UNSHRUNK + 40, 1) if SLOW else (1500, 4)
     block = Block(name, layout, n, 6, n_classes + 3, seed=2, zero_costs=True)
     classes = list(range(n_classes))
     tol = 1e-2 if SLOW else 1e-5

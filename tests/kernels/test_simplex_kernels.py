@@ -89,7 +89,7 @@ class State:
                 dual.indptr.astype(np.int64), np.diff(dual.indptr).astype(np.int32),
                 dual.indices.astype(np.int32), dual.data,
             ),
-            passes.VIOLATORS,
+            passes.MAX_NEW_CLASSES,
         )  # fmt: skip
         passes.weights_of(
             self.rows, self.label, self.paths, self.costs, self.nodes, self.bias, BIAS, self.slots, self.stop
@@ -158,7 +158,7 @@ def test_pricing_adds_the_worst_violators(setting, monkeypatch):
         added = [k for k in state.slot(i) if k not in before[i]]
         others = [k for k in range(state.n_classes) if k not in before[i] and k != state.label[i]]
         wanted = [k for k in others if violations[i, k] > min(held) + 1e-9]
-        assert set(wanted) <= set(added) or len(added) == passes.VIOLATORS
+        assert set(wanted) <= set(added) or len(added) == passes.MAX_NEW_CLASSES
         assert [violations[i, k] for k in added] == sorted((violations[i, k] for k in added), reverse=True)
     np.testing.assert_array_equal(state.alpha, alpha)
 
@@ -182,7 +182,7 @@ def test_a_visit_leaves_a_tenth_of_the_rows_gap(setting, layout, full):
         seen = gap(violations, before, np.arange(state.n_classes) if full else classes)
         assert state.gaps[i] == pytest.approx(seen, abs=1e-11)
         now = state.twin.violations(state.U)[i]
-        assert gap(now, state.alpha, classes) <= passes.INNER_SHARE * seen + 1e-11
+        assert gap(now, state.alpha, classes) <= passes.ROW_TOL * seen + 1e-11
         assert state.twin.dual(state.alpha) >= value - 1e-11
         np.testing.assert_allclose(
             state.U, state.twin.a[:, None] * state.twin.node_sums(state.alpha), atol=1e-11
@@ -223,7 +223,7 @@ def test_passes_raise_the_dual_and_keep_it_feasible(setting):
     state = State(setting, "sparse")
     last = state.twin.dual(state.alpha)
     for step in range(3 if SLOW else 20):
-        state.slots = passes.repack(state.slots, passes.VIOLATORS)
+        state.slots = passes.repack(state.slots, passes.MAX_NEW_CLASSES)
         state.ascend(np.random.default_rng(step).permutation(N), step % 3 == 0)
         now = state.twin.dual(state.alpha)
         assert now >= last - 1e-12
@@ -232,7 +232,7 @@ def test_passes_raise_the_dual_and_keep_it_feasible(setting):
         last = now
     if not SLOW:
         for step in range(600):
-            state.slots = passes.repack(state.slots, passes.VIOLATORS)
+            state.slots = passes.repack(state.slots, passes.MAX_NEW_CLASSES)
             state.ascend(np.random.default_rng(step).permutation(N), True)
         losses, gap = state.price(np.arange(N))
         assert gap <= 1e-3 * (losses + 1.0)

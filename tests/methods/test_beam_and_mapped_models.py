@@ -39,7 +39,7 @@ X = sp.csr_array(np.vstack([np.eye(6)] * 5) * 2 + rng.normal(size=(30, 6)) * (rn
 def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_vectors, "_DENSE_BYTES", 0)
     for module in (path_vectors, packing, node_vectors):
-        monkeypatch.setattr(module, "LARGE", 0)
+        monkeypatch.setattr(module, "WALK_FROM", 0)
 
 
 def fitted(y: Any = NAMES, **parameters: Any) -> RecursiveSVM:

@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from reference.one_vs_rest_twin import LOSSES, primal_of, signs_and_costs, with_constant
 from taxolearn.certificates import certify
 from taxolearn.engines import ThreadEngine
-from taxolearn.kernels.dual_descent import SMALL
+from taxolearn.kernels.dual_descent import MAX_ROWS_UNSHRUNK
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
@@ -64,7 +64,7 @@ def best_by_quasi_newton(Z, sign, cost):
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
 def test_the_growing_working_set_finds_the_optimum(name, layout):
     X, y = blobs(1100)
-    assert len(X) > SMALL
+    assert len(X) > MAX_ROWS_UNSHRUNK
     bias_feature, C = 2.0, 0.02
     _, certificate = solved(X if layout == "dense" else sp.csr_array(X), y, name, C, bias_feature)
     Z = with_constant(X, bias_feature)
@@ -84,7 +84,7 @@ def test_rows_without_weight_are_rows_removed(name):
     X, y = blobs(900, seed=1)
     keep = np.random.default_rng(1).random(900) < 0.5
     keep[:10] = True
-    assert keep.sum() <= SMALL < 900
+    assert keep.sum() <= MAX_ROWS_UNSHRUNK < 900
     full, certificate = solved(X, y, name, sample_weight=keep.astype(float))
     less, expected = solved(X[keep], y[keep], name)
     np.testing.assert_allclose(certificate.class_primal, expected.class_primal, rtol=1e-6)
@@ -97,7 +97,7 @@ def test_a_weight_of_two_is_a_row_given_twice(name):
     X, y = blobs(400, seed=2)
     twice = np.random.default_rng(2).random(400) < 0.5
     copies = np.repeat(np.arange(400), 1 + twice)
-    assert len(copies) > SMALL
+    assert len(copies) > MAX_ROWS_UNSHRUNK
     _, weighted = solved(X, y, name, sample_weight=1.0 + twice)
     _, copied = solved(X[copies], y[copies], name)
     np.testing.assert_allclose(weighted.class_primal, copied.class_primal, rtol=1e-6)

@@ -209,7 +209,7 @@ def test_brackets_are_counted_where_they_are_brackets(
     expected = extent(json.loads(text)) if text else (0, 0)
     assert json_extent(text.encode()) == expected
     monkeypatch.setattr(
-        "taxolearn.storage.json_extent._PIECE", shift + 1
+        "taxolearn.storage.json_extent._MARKS_AT_A_TIME", shift + 1
     )  # strings and escapes across pieces
     assert json_extent(text.encode()) == expected
 

@@ -93,7 +93,7 @@ def test_scores_of_some_rows(rows: Any, as_sparse: bool) -> None:
 
 
 def test_weights_too_large_for_a_copy_are_turned_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "_COPY_BYTES", 1600)
+    monkeypatch.setattr(products, "_MAX_COPY_BYTES", 1600)
     dense = sample(0, (40, 30), 0.2, "float64")
     weights = ClassVectors(sample(1, (17, 30), 1.0, "float64"), np.zeros(17))
     blocks = [block for _, block in weights.score_blocks(make_csr(dense), max_bytes=500)]

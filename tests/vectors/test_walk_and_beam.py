@@ -25,12 +25,12 @@ FEATURES = 12
 
 @pytest.fixture(autouse=True)
 def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path_vectors, "LARGE", 0)
+    monkeypatch.setattr(path_vectors, "WALK_FROM", 0)
     # several stretches, blocks of rows and steps even at these sizes
     monkeypatch.setattr(walking, "_STRETCH_ENTRIES", 20)
-    monkeypatch.setattr(walking, "_ROWS_BYTES", 200)
-    monkeypatch.setattr(beam_module, "_ROWS_BYTES", 300)
-    monkeypatch.setattr(beam_module, "_STEP_ENTRIES", 15)
+    monkeypatch.setattr(walking, "_WALK_BYTES", 200)
+    monkeypatch.setattr(beam_module, "_SEARCH_BYTES", 300)
+    monkeypatch.setattr(beam_module, "_ENTRIES_AT_A_TIME", 15)
 
 
 def random_taxonomy(rng: Any, dag: bool) -> Taxonomy:
@@ -117,7 +117,7 @@ def test_a_beam_as_wide_as_the_widest_level_is_exact(seed: int, dag: bool, dense
 def test_a_narrow_beam_is_that_of_the_twin(
     seed: int, beam: int, together: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beam_module, "_TOGETHER", together)
+    monkeypatch.setattr(beam_module, "_TRANSPOSING_COST", together)
     case = Case(200 + seed, dag=False)
     taxonomy = case.taxonomy
     children = {
@@ -245,12 +245,12 @@ def test_an_index_out_of_range_is_found_when_it_is_used(index: int, monkeypatch:
     header, arrays = pack_vectors(case.weights)
     arrays = {name: array.copy() for name, array in arrays.items()}
     arrays["weights/indices"][-1] = index
-    monkeypatch.setattr("taxolearn.storage.packing.LARGE", 0)
-    monkeypatch.setattr("taxolearn.vectors.node_vectors.LARGE", 0)
+    monkeypatch.setattr("taxolearn.storage.packing.WALK_FROM", 0)
+    monkeypatch.setattr("taxolearn.vectors.node_vectors.WALK_FROM", 0)
     with pytest.raises(ModelError, match="out of range"):
         unpack_vectors(header, arrays)
     weights = unpack_vectors(header, arrays, full=False)
-    monkeypatch.setattr(beam_module, "_TOGETHER", 1e9)
+    monkeypatch.setattr(beam_module, "_TRANSPOSING_COST", 1e9)
     X = sp.csr_array(np.ones((9, FEATURES)))
     for act in (
         lambda: weights.scores(X),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from taxolearn.cli.models import Model
     from taxolearn.datasets import Icd10cm
 
-_TOL = 1e-2
+_TOL = 1e-2  # certified gap of the demo's fit
 _CHAPTERS_SHOWN = 3
 _WORDS_SHOWN = 3
 _INTERCEPT = "(intercept)"

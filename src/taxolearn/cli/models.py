@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
     from taxolearn.structure import Taxonomy
 
-_CHUNK_BYTES = 32 * 2**20
-_CHUNK_ROWS = 4096
-_READ_THROUGH = 256 * 2**20  # bytes of arrays whose checksum is worth the wait
+_SCORE_BYTES = 32 * 2**20  # bytes of scores at a time
+_MAX_ROWS = 4096  # rows answered at a time, at most
+_CHECKED_BYTES = 256 * 2**20  # bytes of arrays up to which the checksum is worth the wait
 
 
 class Model:
@@ -49,7 +49,7 @@ class Model:
         import taxolearn
         from taxolearn.storage import read_manifest
 
-        large = read_manifest(folder).file_bytes > _READ_THROUGH
+        large = read_manifest(folder).file_bytes > _CHECKED_BYTES
         return cls(taxolearn.load(folder, verify="sizes" if large else "full"))
 
     @property
@@ -60,8 +60,8 @@ class Model:
             and not self.has_probabilities
             and isinstance(self.estimator.vectors_, PathVectors)
         ):
-            return _CHUNK_ROWS  # no matrix of all scores; and all vectors are read for each chunk
-        return max(16, min(_CHUNK_ROWS, _CHUNK_BYTES // (8 * max(1, len(self.classes)))))
+            return _MAX_ROWS  # no matrix of all scores; and all vectors are read for each chunk
+        return max(16, min(_MAX_ROWS, _SCORE_BYTES // (8 * max(1, len(self.classes)))))
 
     def check_takes(self, source: Source) -> None:
         """Texts need a model of texts, libsvm rows one of features."""

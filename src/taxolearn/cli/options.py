@@ -16,7 +16,7 @@ Rows = Annotated[
 Format = Annotated[
     str | None,
     typer.Option(
-        "--format", help="csv, tsv, jsonl, parquet, libsvm or lines (a text a line); else by the suffix."
+        "--format", help="csv, tsv, jsonl, parquet, libsvm or lines (one text per line); else by the suffix."
     ),
 ]
 Text = Annotated[str | None, typer.Option("--text", help="Column of the texts.", show_default="text")]

@@ -16,7 +16,7 @@ from taxolearn.datasets.jsonl import _record
 from taxolearn.datasets.level_table import _checked_rows
 from taxolearn.errors import FileFormatError
 
-_PARQUET_ROWS = 4096
+_PARQUET_ROWS = 4096  # rows of a Parquet file read at a time
 
 Picked = Iterator[tuple[int, Sequence[Any]]]
 

@@ -22,7 +22,7 @@ _BOM = b"\xef\xbb\xbf"
 _MAGIC = ((b"\x1f\x8b", "gz"), (b"\xfd7zXZ\x00", "xz"), (b"BZh", "bz2"), (b"\x28\xb5\x2f\xfd", "zst"))
 _ZSTD_MODULES = ("compression.zstd", "zstandard", "pyarrow")
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
-_BLOCK = 1 << 25
+_BLOCK_BYTES = 2**25  # bytes read at a time
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -126,7 +126,7 @@ def line_blocks(stream: IO[bytes], first_line: int = 1) -> Iterator[tuple[bytes,
     rest = b""
     first = first_line == 1
     while True:
-        piece = stream.read(_BLOCK)
+        piece = stream.read(_BLOCK_BYTES)
         if first:
             piece, first = piece.removeprefix(_BOM), False
         if not piece:

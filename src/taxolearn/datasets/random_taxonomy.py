@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 Seed = int | np.random.Generator | None
 
-_DEFAULT_DEPTH = 5
-_GROWTH = 3.0  # how much wider than a level the next one tends to be
-_EXTRA_PARENTS = 0.1  # share of the nodes of a DAG that get a second parent
+_DEFAULT_DEPTH = 5  # levels below the root, where the numbers of nodes allow them
+_LEVEL_GROWTH = 3.0  # expected width of a level, as a multiple of the width of the level above
+_SECOND_PARENT_SHARE = 0.1  # share of a DAG's nodes that get a second parent
 
 
 def random_taxonomy(
@@ -87,7 +87,7 @@ def _level_sizes(rng: np.random.Generator, n_inner: int, n_leaves: int, depth: i
     sizes = np.ones(depth, np.int64)
     rest = n_inner - depth
     while rest > 0:
-        weights = _GROWTH ** np.arange(depth) * (sizes < n_leaves)
+        weights = _LEVEL_GROWTH ** np.arange(depth) * (sizes < n_leaves)
         weights[0] = 0.0
         extra = np.minimum(rng.multinomial(rest, weights / weights.sum()), n_leaves - sizes)
         sizes += extra
@@ -127,7 +127,7 @@ def _hang_leaves(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Add the leaves: one for each inner node that needs it, the others mostly deep."""
     bare = np.setdiff1d(np.arange(parent.size), parent)
-    weights = _GROWTH**level / (1.0 + rng.permutation(parent.size))
+    weights = _LEVEL_GROWTH**level / (1.0 + rng.permutation(parent.size))
     parents = np.concatenate([bare, rng.choice(parent.size, n_leaves - bare.size, p=weights / weights.sum())])
     return np.concatenate([parent, parents]), np.concatenate([level, level[parents] + 1])
 
@@ -137,7 +137,7 @@ def _second_parents(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Second parents one level up where there is another node, else the root: depths do not change."""
     below = np.flatnonzero(level >= 2)
-    chosen = rng.permutation(below)[: max(1, int(_EXTRA_PARENTS * below.size))]
+    chosen = rng.permutation(below)[: max(1, int(_SECOND_PARENT_SHARE * below.size))]
     size = np.bincount(level[:n_inner])
     start = np.cumsum(size) - size
     above = level[chosen] - 1

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from taxolearn.structure import Taxonomy
 
-_TOPIC_WORDS = 60  # words of a topic, before a small vocabulary limits them
-_TOPICAL = (2.0, 3.0)  # Beta distribution of the share of topical words in a document
-_OWN_LEAF = 0.5  # share of the topical words that come from the class itself rather than its ancestors
-_LENGTH_SPREAD = 0.6  # standard deviation of the logarithm of the lengths
-_NEIGHBOUR = 0.4  # geometric distribution of the distance to a confusable class
-_CHUNK = 2_000_000  # words drawn at a time
+_WORDS_PER_TOPIC = 60  # words of a topic; a small vocabulary allows fewer
+_TOPICAL_SHARE_BETA = (2.0, 3.0)  # parameters of the Beta distribution of a document's share of topical words
+_OWN_TOPIC_SHARE = 0.5  # share of topical words that come from the class itself rather than its ancestors
+_LOG_LENGTH_DEVIATION = 0.6  # standard deviation of the logarithm of document lengths
+_NEIGHBOUR_PROBABILITY = 0.4  # that the next class is the confusable one; distances are geometric
+_WORDS_AT_A_TIME = 2_000_000  # words drawn at a time
 
 
 def make_text_like(
@@ -148,7 +148,7 @@ class _Model:
         self.class_share = weights / weights.sum()
         # Word numbers say nothing about frequency, as in an alphabetical vocabulary.
         self.word_of_rank = rng.permutation(sizes.n_features).astype(np.int32)
-        n_words = max(1, min(_TOPIC_WORDS, sizes.n_features // 4))
+        n_words = max(1, min(_WORDS_PER_TOPIC, sizes.n_features // 4))
         # Topics prefer the rarer words, so the commonest ones tell little.
         ranks = (sizes.n_features * rng.random((taxonomy.n_nodes, n_words)) ** 0.7).astype(np.int64)
         self.topics = self.word_of_rank[ranks]
@@ -174,7 +174,8 @@ class _Model:
 
     def _neighbours(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each leaf another one near it in depth-first order, so mostly under the same parent."""
-        steps = self.rng.geometric(_NEIGHBOUR, leaves.size) * self.rng.choice(np.array([-1, 1]), leaves.size)
+        distances = self.rng.geometric(_NEIGHBOUR_PROBABILITY, leaves.size)
+        steps = distances * self.rng.choice(np.array([-1, 1]), leaves.size)
         near: NDArray[np.int64] = (leaves + steps) % self.n_leaves
         return near
 
@@ -183,13 +184,17 @@ class _Model:
         from scipy import sparse
 
         n_rows, rng = self.sizes.n_rows, self.rng
-        scale = self.sizes.mean_length * np.exp(-0.5 * _LENGTH_SPREAD**2)
-        lengths = np.maximum(1, np.rint(scale * rng.lognormal(0.0, _LENGTH_SPREAD, n_rows))).astype(np.int64)
+        scale = self.sizes.mean_length * np.exp(-0.5 * _LOG_LENGTH_DEVIATION**2)
+        lengths = np.maximum(1, np.rint(scale * rng.lognormal(0.0, _LOG_LENGTH_DEVIATION, n_rows))).astype(
+            np.int64
+        )
         ends = np.concatenate([[0], np.cumsum(lengths)])
         pieces = []
         start = 0
         while start < n_rows:
-            stop = max(start + 1, int(np.searchsorted(ends, ends[start] + _CHUNK, side="right")) - 1)
+            stop = max(
+                start + 1, int(np.searchsorted(ends, ends[start] + _WORDS_AT_A_TIME, side="right")) - 1
+            )
             rows = np.repeat(np.arange(start, stop), lengths[start:stop])
             words = self._draw_words(rows - start, start, stop, labels)
             spans = ends[start : stop + 1] - ends[start]
@@ -207,7 +212,7 @@ class _Model:
         n_labels = np.diff(labels.indptr[start : stop + 1])
         rival = self._neighbours(labels.indices[labels.indptr[start:stop]])
         rival = np.where(rng.random(size) < 0.7, rival, rng.integers(self.n_leaves, size=size))
-        topical_share = rng.beta(*_TOPICAL, size)
+        topical_share = rng.beta(*_TOPICAL_SHARE_BETA, size)
         rival_share = np.zeros(size)
         if self.overlap:
             rival_share = rng.beta(2.0 * self.overlap, 2.0 * (1.0 - self.overlap), size)
@@ -219,7 +224,7 @@ class _Model:
         leaf = np.where(rng.random(rows.size) < rival_share[rows], rival[rows], labels.indices[own])
         n_above = self.ancestor_indptr[leaf + 1] - self.ancestor_indptr[leaf]
         node = self.leaf_ids[leaf]
-        above = np.flatnonzero((rng.random(rows.size) >= _OWN_LEAF) & (n_above > 0))
+        above = np.flatnonzero((rng.random(rows.size) >= _OWN_TOPIC_SHARE) & (n_above > 0))
         pick = self.ancestor_indptr[leaf[above]] + (rng.random(above.size) * n_above[above]).astype(np.int64)
         node[above] = self.ancestors[pick]
         words[topical] = self.topics[node, _zipf(rng.random(rows.size), self.topics.shape[1])]

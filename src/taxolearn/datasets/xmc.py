@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from taxolearn.structure import Taxonomy
 
-_HEADER_ROOM = 200
+_MAX_HEADER_BYTES = 200  # three numbers and blanks; a longer first line is no header
 
 
 def read_xmc(
@@ -54,7 +54,7 @@ def read_xmc(
     ([[0, 1], []], [['cat', 'dog'], []])
     """
     with reading(path) as stream:
-        header = decoded(path, 1, stream.readline(_HEADER_ROOM))
+        header = decoded(path, 1, stream.readline(_MAX_HEADER_BYTES))
         n_rows, n_features, n_labels = _parse_header(path, header)
         if label_names is not None and len(label_names) != n_labels:
             raise DataError(

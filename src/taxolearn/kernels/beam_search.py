@@ -15,7 +15,7 @@ import numpy as np
 from taxolearn.kernels._jit import kernel
 from taxolearn.kernels.node_scores import add_products, keep_best
 
-_LOOK_UP = 8.0  # a look-up in a sorted vector costs about as much as so many reads of a spread one
+_LOOK_UP_COST = 8.0  # cost of a look-up in a sorted vector, in reads of a dense one
 
 
 class Edges(NamedTuple):
@@ -179,7 +179,7 @@ def expand(rows, vectors, edges, groups, room, nodes, lengths, intercept, repeat
             size += vectors.indptr[vector + 1] - vectors.indptr[vector]
         low = groups.start[edges.group[e]]
         high = groups.start[edges.group[e] + 1]
-        spread = _LOOK_UP * (high - low) * mean_size > size
+        spread = _LOOK_UP_COST * (high - low) * mean_size > size
         if spread:
             for t in range(first, last):
                 for k in range(vectors.indptr[edges.terms[t]], vectors.indptr[edges.terms[t] + 1]):

@@ -35,7 +35,7 @@ REPORT_PRIMAL, REPORT_DUAL, REPORT_EPOCHS, REPORT_CONVERGED = 0, 1, 2, 3
 REPORT_WIDTH = 4
 
 FACE_FROM, FACE_EVERY = 10, 5  # sweeps before the first Newton step on the free face, and between two
-SMALL = 512  # up to this many rows all of them are worked on from the start
+MAX_ROWS_UNSHRUNK = 512  # number of rows up to which all are worked on from the start
 
 
 @kernel
@@ -318,13 +318,13 @@ def solve_block(
     n = squares.shape[0]
     width = classes.shape[0]
     state = np.empty(width, dtype=np.uint64)
-    for b in range(width):  # one stream a class: the answer does not depend on how classes are grouped
+    for b in range(width):  # one stream per class: the answer does not depend on how classes are grouped
         state[b] = np.uint64(seed + classes[b]) * np.uint64(2654435761) + np.uint64(88172645463325252)
     sign = np.empty(n)
     cost = np.empty(n)
     losses = np.empty(n)
     goals = np.zeros(width)
-    grow = sparse_dual and n > SMALL
+    grow = sparse_dual and n > MAX_ROWS_UNSHRUNK
     working = np.zeros((width, n), dtype=np.uint8)
     if grow:
         _first_rows(rows, positive_indptr, positive_rows, classes, weights.shape[1], state, working)

@@ -38,7 +38,7 @@ def multiply(indptr, indices, data, columns, out):
 
 @kernel
 def squares_of_sums(first, numbers, factors, indptr, indices, data, room, squares):
-    """squares[n] = ||sum_i factors_ni x_i||^2 for CSR factors and CSR rows x_i; `room` has an element a feature."""
+    """squares[n] = ||sum_i factors_ni x_i||^2 for CSR factors and CSR rows x_i; `room` has one element per feature."""
     for n in range(squares.shape[0]):
         room[:] = 0.0
         for e in range(first[n], first[n + 1]):

@@ -14,8 +14,8 @@ from taxolearn.kernels._jit import kernel
 from taxolearn.kernels.loss_steps import conjugate_curvature, conjugate_derivative, dual_upper, loss_conjugate
 from taxolearn.kernels.rows import row_add, row_dot
 
-EXACT_EPOCHS = 40.0  # an exact solve may cost as much as this many sweeps
-GRADIENT_EPOCHS = 3  # conjugate gradients may visit as many rows as this many sweeps
+EXACT_SOLVE_SWEEPS = 40.0  # highest cost of an exact solve, in sweeps
+GRADIENT_SWEEPS = 3  # highest cost of conjugate gradients, in sweeps
 
 
 @kernel
@@ -175,10 +175,10 @@ def face_step(loss, rows, sign, weight, square, dual, w, bias, bias_feature, per
     small = float(min(size, n_features + 1))
     exact = small * size * (n_features + 1.0) / 4.0 + small * small * small / 3.0
     epoch = 2.0 * m * per_row
-    if exact <= EXACT_EPOCHS * epoch:
+    if exact <= EXACT_SOLVE_SWEEPS * epoch:
         step = _newton_by_solve(rows, free, sign, curvature, square, residual, n_features, bias_feature)
     else:
-        steps = max(4, GRADIENT_EPOCHS * m // size)
+        steps = max(4, GRADIENT_SWEEPS * m // size)
         step = _newton_by_gradients(
             rows, free, sign, curvature, square, residual, n_features, bias_feature, steps
         )

@@ -18,12 +18,12 @@ _PLUS, _MINUS, _DOT, _ZERO, _NINE, _UPPER_E, _LOWER_E, _DELETE = 43, 45, 46, 48,
 
 # 10**0 .. 10**22 are the powers of ten that a double holds exactly.
 _POWERS = np.array([float(f"1e{k}") for k in range(23)])
-_MAX_POWER = 22
-_MAX_MANTISSA = 2**53
-_MANTISSA_ROOM = 10**17  # up to 18 digits: the remainder of rounding one to a double is exact
-_EXPONENT_ROOM = 10**6
-_SPLITTER = 2.0**27 + 1.0
-_OUTWARD = 1.0 + 2.0**-30
+_MAX_POWER = 22  # exponent of the largest of these powers
+_MAX_EXACT_MANTISSA = 2**53  # largest mantissa up to which every integer is a double
+_LONGEST_MANTISSA = 10**17  # from here on digits are dropped: of 18 digits rounding leaves an exact remainder
+_LARGEST_EXPONENT = 10**6  # exponent from which on digits are dropped: the value is 0 or infinite anyway
+_SPLITTER = 2.0**27 + 1.0  # factor that splits a double into two halves (Dekker)
+_REMAINDER_MARGIN = 1.0 + 2.0**-30  # factor on a remainder, which covers its own rounding
 
 
 @kernel
@@ -71,7 +71,7 @@ def _scale(mantissa, exponent):
     then a double plus a rest known to about 100 bits, which settles the rounding except next to a tie.
     """
     value = np.float64(mantissa)
-    if mantissa <= _MAX_MANTISSA:
+    if mantissa <= _MAX_EXACT_MANTISSA:
         return (value / _POWERS[-exponent] if exponent < 0 else value * _POWERS[exponent]), True
     low = np.float64(mantissa - np.int64(value))
     if exponent < 0:
@@ -85,7 +85,7 @@ def _scale(mantissa, exponent):
         rest = _product_error(value, power, first) + low * power
     rounded = first + rest
     rest -= rounded - first
-    return rounded, rounded + rest * _OUTWARD == rounded
+    return rounded, rounded + rest * _REMAINDER_MARGIN == rounded
 
 
 @kernel
@@ -99,7 +99,7 @@ def _parse_number(buffer, pos):
     digits = 0
     fits = True
     while _is_digit(buffer[pos]):
-        if mantissa < _MANTISSA_ROOM:
+        if mantissa < _LONGEST_MANTISSA:
             mantissa = mantissa * 10 + np.int64(buffer[pos]) - _ZERO
         else:
             fits = False
@@ -108,7 +108,7 @@ def _parse_number(buffer, pos):
     if buffer[pos] == _DOT:
         pos += 1
         while _is_digit(buffer[pos]):
-            if mantissa < _MANTISSA_ROOM:
+            if mantissa < _LONGEST_MANTISSA:
                 mantissa = mantissa * 10 + np.int64(buffer[pos]) - _ZERO
                 exponent -= 1
             else:
@@ -124,7 +124,7 @@ def _parse_number(buffer, pos):
             fits = False
         power = np.int64(0)
         while _is_digit(buffer[pos]):
-            if power < _EXPONENT_ROOM:
+            if power < _LARGEST_EXPONENT:
                 power = power * 10 + np.int64(buffer[pos]) - _ZERO
             pos += 1
         exponent += -power if down else power

@@ -14,8 +14,8 @@ import numpy as np
 
 from taxolearn.kernels._jit import kernel
 
-_FULL = 4  # a feature that every fourth node of a stretch has is stored for all of them: no indices, SIMD
-_UNUSED = -1
+_FULL_FROM = 0.25  # share of a stretch's nodes from which on a feature is stored for all: no indices
+_UNUSED = -1  # place of a feature that no node of the stretch has
 
 
 class Transposed(NamedTuple):
@@ -64,7 +64,7 @@ def count_features(vectors, chosen, used, start):
         count = start[j + 1]
         if used[j] == 0:
             count = 0
-        elif _FULL * count >= width and count > 0:
+        elif count >= _FULL_FROM * width and count > 0:
             count = width
         start[j + 1] = start[j] + count
     return np.int64(start[n_features])

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
-from taxolearn.kernels.simplex_passes import INNER_SHARE, STEPS, VIOLATORS
+from taxolearn.kernels.simplex_passes import MAX_NEW_CLASSES, MAX_STEPS_PER_CLASS, ROW_TOL
 from taxolearn.kernels.simplex_rows import add_some_scores, add_to_some, pairwise_steps, row_gap
 
 
@@ -102,7 +102,7 @@ def _price_row(rows, i, y, c, siblings, weights, bias, bias_feature, slots, chos
     if left > 0.0:
         lowest = min(lowest, 0.0)
     # the few largest newcomers, kept in order by insertion
-    room = min(slots.indptr[i + 1] - end, VIOLATORS)
+    room = min(slots.indptr[i + 1] - end, MAX_NEW_CLASSES)
     found = 0
     bar = lowest
     for q in range(size):
@@ -282,7 +282,7 @@ def ascend(
         if gaps[i] <= 0.0 or size == 1:
             continue
         _row_gram(metric, units, own, size, square[i], gram)
-        if pairwise_steps(gram, gradient, alpha, size, c, INNER_SHARE * gaps[i], STEPS * size) == 0:
+        if pairwise_steps(gram, gradient, alpha, size, c, ROW_TOL * gaps[i], MAX_STEPS_PER_CLASS * size) == 0:
             continue
         for p in range(1, size):
             change[p] = alpha[p] - slots.alpha[first + p - 1]

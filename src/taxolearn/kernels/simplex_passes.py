@@ -31,9 +31,9 @@ from taxolearn.kernels.simplex_rows import (
     scaling_of,
 )
 
-VIOLATORS = 6  # classes that pricing may add to a slot
-INNER_SHARE = 0.1  # of a row's gap is left when its steps end
-STEPS = 20  # at most so many a class of the work set
+MAX_NEW_CLASSES = 6  # classes that pricing may add to a row's work set
+ROW_TOL = 0.1  # gap at which the steps of a row end, as a share of its gap before them
+MAX_STEPS_PER_CLASS = 20  # steps of a row per class of its work set, at most
 
 
 class Slots(NamedTuple):
@@ -110,7 +110,7 @@ def _price_row(
     if left > 0.0:
         lowest = min(lowest, 0.0)
     # the few largest newcomers, kept in order by insertion
-    room = min(slots.indptr[i + 1] - end, VIOLATORS)
+    room = min(slots.indptr[i + 1] - end, MAX_NEW_CLASSES)
     found = 0
     bar = lowest
     for other in range(n_classes):
@@ -309,7 +309,7 @@ def ascend(
         if gaps[i] <= 0.0 or size == 1:
             continue
         row_gram(tie, y, classes, scaling, size, square[i], gram)
-        if pairwise_steps(gram, gradient, alpha, size, c, INNER_SHARE * gaps[i], STEPS * size) == 0:
+        if pairwise_steps(gram, gradient, alpha, size, c, ROW_TOL * gaps[i], MAX_STEPS_PER_CLASS * size) == 0:
             continue
         for p in range(1, size):
             change[p] = (alpha[p] - slots.alpha[first + p - 1]) * scaling[p]

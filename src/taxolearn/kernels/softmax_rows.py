@@ -17,8 +17,8 @@ import numpy as np
 from taxolearn.kernels._jit import kernel
 from taxolearn.kernels.rows import add_row_scores, add_to_features, row_square
 
-_NEWTON_STEPS = 20
-_ACCURACY = 1e-3  # of a line search: the gradient left, as a share of the row's gap
+_MAX_NEWTON_STEPS = 20  # Newton steps of a line search, at most
+_LINE_SEARCH_TOL = 1e-3  # gradient at which a line search ends, as a share of the row's gap
 
 
 @kernel
@@ -73,7 +73,7 @@ def _best_step(p, d, rise, quadratic, small):
     if gradient >= 0.0:
         return 1.0
     low, high, t = 0.0, 1.0, 0.5
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(_MAX_NEWTON_STEPS):
         gradient = rise - quadratic * t
         curvature = -quadratic
         for k in range(p.shape[0]):
@@ -127,7 +127,7 @@ def ascend(
         for k in range(n_classes):
             rise += d[k] * scores[k]
             quadratic += bias_feature * bias_feature * d[k] * d[k]
-        step = _best_step(mine, d, rise, c * quadratic, _ACCURACY * divergence)
+        step = _best_step(mine, d, rise, c * quadratic, _LINE_SEARCH_TOL * divergence)
         for k in range(n_classes):
             mine[k] = max(0.0, mine[k] + step * d[k])
             spread[k] *= -c * step

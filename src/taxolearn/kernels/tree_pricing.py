@@ -18,18 +18,18 @@ from taxolearn.kernels.tree_descent import add_node
 LOSSES, QUADRATIC, CONJUGATES, BIAS, LEFT_OUT = 0, 1, 2, 3, 4
 REPORT_WIDTH = 5
 
-_TILE = 64  # features transposed at a time
-_STRIP = 16  # classes whose scores are made into vectors at a time
-_BIAS_ROUNDS = 3
-_BINS = 1024  # that losses are sorted into by size
+_FEATURES_AT_A_TIME = 64  # features transposed at a time
+_CLASSES_AT_A_TIME = 16  # classes whose scores are transposed at a time
+_BIAS_ROUNDS = 3  # steps per bias, each to the vertex of a parabola through three points
+_LOSS_BINS = 1024  # bins of the histogram by which the largest losses are found
 
 
 @kernel
 def _transpose(wide, width, columns, at):
     """columns[:, at:at+width] = wide' for the first `width` vectors, in tiles that stay in cache."""
     n_features = wide.shape[1]
-    for start in range(0, n_features, _TILE):
-        stop = min(n_features, start + _TILE)
+    for start in range(0, n_features, _FEATURES_AT_A_TIME):
+        stop = min(n_features, start + _FEATURES_AT_A_TIME)
         for b in range(width):
             for j in range(start, stop):
                 columns[j, at + b] = wide[b, j]
@@ -122,7 +122,7 @@ def _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior,
 
 @kernel
 def _bin_of(value, scale):
-    return min(_BINS - 1, np.int64(value * scale))
+    return min(_LOSS_BINS - 1, np.int64(value * scale))
 
 
 @kernel
@@ -135,9 +135,9 @@ def _choose(values, candidates, size, allowed, most):
     highest = 0.0
     for k in range(size):
         highest = max(highest, values[k])
-    counts = np.zeros(_BINS, dtype=np.int64)
-    sums = np.zeros(_BINS)
-    scale = _BINS / highest if highest > 0.0 else 0.0
+    counts = np.zeros(_LOSS_BINS, dtype=np.int64)
+    sums = np.zeros(_LOSS_BINS)
+    scale = _LOSS_BINS / highest if highest > 0.0 else 0.0
     for k in range(size):
         bin = _bin_of(values[k], scale)
         counts[bin] += 1
@@ -145,7 +145,7 @@ def _choose(values, candidates, size, allowed, most):
     bar = 0
     above = size - counts[0]
     left = sums[0]
-    while bar < _BINS - 1 and (above > most or left + sums[bar + 1] <= allowed):
+    while bar < _LOSS_BINS - 1 and (above > most or left + sums[bar + 1] <= allowed):
         bar += 1
         above -= counts[bar]
         left += sums[bar]
@@ -241,7 +241,7 @@ def price_classes(
     path = np.empty(tree.end.shape[0] + 1, dtype=np.int64)
     values = np.empty(n)
     candidates = np.empty(n, dtype=np.int64)
-    strip = np.empty((min(_STRIP, room), n), dtype=scores.dtype)
+    strip = np.empty((min(_CLASSES_AT_A_TIME, room), n), dtype=scores.dtype)
     depth = 0
     node = top
     at = 0

@@ -16,8 +16,8 @@ from taxolearn.problem.labels import Labels, encode_labels
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 
-_NOBODY = -1  # no class at this rank
-_UNKNOWN = -2  # a class that no true label can equal
+_NO_CLASS = -1  # number that stands for no class at a rank
+_UNKNOWN_CLASS = -2  # number that stands for a class which no true label can equal
 
 
 class Ranked(NamedTuple):
@@ -44,7 +44,7 @@ def checked_ranking(
         matrix = _checked_scores(scores, true.n_rows)
         of_column = _column_ids(matrix.shape[1], true.names, taxonomy, labels)
         best = _best_stored(matrix, k) if sp.issparse(matrix) else _best_columns(matrix, k)
-        ids = np.where(best >= 0, of_column[best], _NOBODY)
+        ids = np.where(best >= 0, of_column[best], _NO_CLASS)
     elif labels is not None:
         raise DataError(
             "labels= names the columns of a score matrix, but ranked names were given; leave it out"
@@ -126,7 +126,7 @@ def _column_ids(
     if taxonomy is not None:
         return np.asarray(taxonomy.ids_of(chosen), dtype=np.int64)
     index = {name: i for i, name in enumerate(names)}
-    return np.array([index.get(name, _UNKNOWN) for name in chosen], dtype=np.int64)
+    return np.array([index.get(name, _UNKNOWN_CLASS) for name in chosen], dtype=np.int64)
 
 
 def _best_columns(scores: NDArray[Any], k: int) -> IntArray:
@@ -151,7 +151,7 @@ def _best_columns(scores: NDArray[Any], k: int) -> IntArray:
 def _best_stored(scores: Any, k: int) -> IntArray:
     """The same for a sparse matrix, in which only stored entries are ranked."""
     sizes = np.diff(scores.indptr).astype(np.int64)
-    best = np.full((len(sizes), min(k, int(sizes.max()))), _NOBODY, dtype=np.int64)
+    best = np.full((len(sizes), min(k, int(sizes.max()))), _NO_CLASS, dtype=np.int64)
     for start, stop in row_chunks(sizes):
         size, entries = sizes[start:stop], slice(scores.indptr[start], scores.indptr[stop])
         rows = np.repeat(np.arange(start, stop), size)
@@ -167,16 +167,16 @@ def _ranked_ids(rankings: Any, k: int, true: Labels, taxonomy: Taxonomy | None) 
     if len(sizes) != true.n_rows:
         raise LabelError(f"scores ranks names for {len(sizes)} rows but y_true has {true.n_rows}")
     index: dict[Any, int] = {name: i for i, name in enumerate(true.names)}
-    index[None] = _NOBODY
+    index[None] = _NO_CLASS
     try:
-        found = np.array([index.get(name, _UNKNOWN) for name in flat], dtype=np.int64)
+        found = np.array([index.get(name, _UNKNOWN_CLASS) for name in flat], dtype=np.int64)
     except TypeError:
         raise LabelError("a ranked name cannot be a list or another unhashable object") from None
     rows = np.repeat(np.arange(len(sizes)), sizes)
-    unknown = np.flatnonzero(found == _UNKNOWN)
+    unknown = np.flatnonzero(found == _UNKNOWN_CLASS)
     if taxonomy is not None and unknown.size:
         _explain(flat[unknown[0]], int(rows[unknown[0]]), taxonomy)
-    ids = np.full((len(sizes), int(sizes.max())), _NOBODY, dtype=np.int64)
+    ids = np.full((len(sizes), int(sizes.max())), _NO_CLASS, dtype=np.int64)
     ids[rows, np.arange(len(flat)) - np.repeat(np.cumsum(sizes) - sizes, sizes)] = found
     in_order = np.sort(ids, axis=1)
     twice = np.argwhere((in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0))

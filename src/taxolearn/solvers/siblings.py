@@ -216,7 +216,7 @@ class SiblingRun:
             if self.done >= self.limits.max_iter or self.run.over():
                 break
             self.done += 1
-            self._repack(self.kernels.VIOLATORS)
+            self._repack(self.kernels.MAX_NEW_CLASSES)
             seen = self._map(_ascend, (self.rng.permutation(self.weighted), True))
             if seen is None:
                 return False
@@ -245,7 +245,7 @@ class SiblingRun:
         metric = self.geometry.metric()
         self.arrays = arrays = arrays._replace(metric=metric)
         self.geometry.fill(pulls, sums * feature, arrays.weights, arrays.bias)
-        self._repack(self.kernels.VIOLATORS)
+        self._repack(self.kernels.MAX_NEW_CLASSES)
         report = self._map(_price, self.weighted)
         if report is None:
             return None

@@ -291,12 +291,12 @@ class StructuredRun:
     def _ascend(self, rows: Ids, full: bool) -> tuple[Array, bool]:
         """One pass of ascent over some rows, in random order; summed losses and gaps as met on the way."""
         if full:
-            self._repack(self.kernels.VIOLATORS)
+            self._repack(self.kernels.MAX_NEW_CLASSES)
         return self._reports(_ascend, [(piece, full) for piece in self._pieces(self.rng.permutation(rows))])
 
     def price(self) -> Progress | None:
         """Primal and dual of the vectors as they stand; None where this is cut short."""
-        self._repack(self.kernels.VIOLATORS)
+        self._repack(self.kernels.MAX_NEW_CLASSES)
         report, whole = self._reports(price_rows, self._pieces(self.weighted))
         if not whole:
             return None

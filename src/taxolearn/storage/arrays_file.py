@@ -19,7 +19,7 @@ import numpy as np
 from taxolearn.errors import ModelError
 from taxolearn.storage.manifest import ITEM_BYTES, MAX_ARRAYS, ArraySpec, check_array_name
 
-_LENGTH = struct.Struct("<Q")
+_HEADER_LENGTH = struct.Struct("<Q")  # first 8 bytes of the file: how long its header is
 _TAGS = {"uint8": "U8", "int32": "I32", "int64": "I64", "float32": "F32", "float64": "F64"}
 
 
@@ -66,7 +66,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
     raw = json.dumps(header, separators=(",", ":")).encode()
     raw += b" " * (-len(raw) % 8)
     with path.open("xb") as file:
-        file.write(_LENGTH.pack(len(raw)) + raw)
+        file.write(_HEADER_LENGTH.pack(len(raw)) + raw)
         for name in names:
             file.write(arrays[name].reshape(-1).view(np.uint8).data)
         file.flush()
@@ -103,10 +103,10 @@ def _little_endian(dtype: str) -> np.dtype[Any]:
 
 def _checked_offsets(file: BinaryIO, specs: dict[str, ArraySpec], size: int) -> dict[str, int]:
     """Return where each array starts in the file."""
-    start = file.read(_LENGTH.size)
-    length = _LENGTH.unpack(start)[0] if len(start) == _LENGTH.size else size
+    start = file.read(_HEADER_LENGTH.size)
+    length = _HEADER_LENGTH.unpack(start)[0] if len(start) == _HEADER_LENGTH.size else size
     # Names have at most 200 characters and shapes four numbers, so an honest header stays below this.
-    if length > min(size - _LENGTH.size, 4096 + 600 * len(specs)):
+    if length > min(size - _HEADER_LENGTH.size, 4096 + 600 * len(specs)):
         raise ModelError("the arrays file has a header of impossible length")
     try:
         header = json.loads(file.read(length).decode("utf-8"))
@@ -127,7 +127,7 @@ def _checked_offsets(file: BinaryIO, specs: dict[str, ArraySpec], size: int) -> 
             raise ModelError(f"the place of the array {name!r} in the arrays file is not valid")
         places[name] = place
 
-    first = _LENGTH.size + length
+    first = _HEADER_LENGTH.size + length
     expected = 0
     for name, (begin, end) in sorted(places.items(), key=lambda item: item[1]):
         if begin != expected or (first + begin) % ITEM_BYTES[specs[name].dtype]:

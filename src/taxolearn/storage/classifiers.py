@@ -26,7 +26,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 # What str(dtype) can be for names, "object" aside.
 _DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|[<>][iuf][248]|[<>]U\d{1,8}|\|S\d{1,8}")
-_NAMES_BYTES = 64 * 2**20
+_MAX_NAME_BYTES = 64 * 2**20  # bytes of an array of class names
 
 
 def pack_classifier(estimator: Any) -> tuple[dict[str, Any], Arrays]:
@@ -216,7 +216,7 @@ def _classes(stored: dict[str, Any], taxonomy: Taxonomy | None) -> npt.NDArray[A
         for number, name in enumerate(names):
             classes[number] = name
         return classes
-    if not _DTYPE.fullmatch(dtype) or np.dtype(dtype).itemsize * n_classes > _NAMES_BYTES:
+    if not _DTYPE.fullmatch(dtype) or np.dtype(dtype).itemsize * n_classes > _MAX_NAME_BYTES:
         raise ModelError(f"the classes cannot have the dtype {dtype[:40]!r}")
     try:
         classes = np.array(names, dtype=dtype)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_PIECE = 2**20
+_MARKS_AT_A_TIME = 2**20  # brackets looked at together
 _QUOTE = ord('"')
 _OTHERS = bytes(set(range(256)) - set(b'"[]{}'))
 
@@ -32,8 +32,8 @@ def json_extent(raw: bytes) -> Extent:
     marks = np.frombuffer(plain.translate(None, _OTHERS), dtype=np.uint8)
     containers = depth = deepest = 0
     in_string = False
-    for first in range(0, len(marks), _PIECE):
-        piece = marks[first : first + _PIECE]
+    for first in range(0, len(marks), _MARKS_AT_A_TIME):
+        piece = marks[first : first + _MARKS_AT_A_TIME]
         inside = np.logical_xor.accumulate(piece == _QUOTE) ^ in_string
         in_string = bool(inside[-1])
         brackets = piece[~inside & (piece != _QUOTE)]

@@ -18,15 +18,16 @@ FORMAT_NAME = "taxolearn-model"
 MANIFEST_NAME = "model.json"
 # Room for some ten million names; a larger file is refused before it is read.
 MAX_MANIFEST_BYTES = 256 * 2**20
-# What a model of few arrays may have, and what each byte of arrays allows besides: a class has 32 of these at least.
-_BYTES, _BYTES_A_BYTE = 32 * 2**20, 32
-_CONTAINERS, _BYTES_A_CONTAINER, _MAX_CONTAINERS = 2**20, 8, 2**23
-_DEPTH = 200
+# What a model may have in model.json without arrays, and what each byte of arrays allows besides: a class has 32 of
+# these at least.
+_MAX_BYTES_ALONE, _BYTES_PER_ARRAY_BYTE = 32 * 2**20, 32
+_MAX_CONTAINERS_ALONE, _ARRAY_BYTES_PER_CONTAINER, _MAX_CONTAINERS = 2**20, 8, 2**23  # lists and objects
+_MAX_DEPTH = 200  # levels of lists and objects
 # dtype by name -> bytes per entry. Few, so that every reader can hold them all.
 ITEM_BYTES = {"uint8": 1, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
 MAX_ARRAYS = 10_000
 MAX_DIMENSIONS = 4
-_MAX_LENGTH = 2**48
+_MAX_ENTRIES = 2**48  # entries of an array, above which a stored shape is damage
 _ARRAY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
 _FILE_NAME = re.compile(r"arrays-[0-9a-f]{16}\.safetensors")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -47,7 +48,7 @@ class ArraySpec:
         if self.dtype not in ITEM_BYTES:
             raise ModelError(f"arrays may be {', '.join(ITEM_BYTES)}, not {self.dtype[:40]!r}")
         # The largest length counts even beside a zero: NumPy multiplies the non-zero ones.
-        if len(self.shape) > MAX_DIMENSIONS or math.prod(max(n, 1) for n in self.shape) > _MAX_LENGTH:
+        if len(self.shape) > MAX_DIMENSIONS or math.prod(max(n, 1) for n in self.shape) > _MAX_ENTRIES:
             raise ModelError(f"an array cannot have the shape {list(self.shape)[:6]}")
 
     @property
@@ -130,10 +131,10 @@ arrays may have, 34,514,432; put large lists into arrays
             f"model.json has {n_bytes:,} bytes, which is larger than the {MAX_MANIFEST_BYTES:,} allowed; "
             "put large lists into arrays"
         )
-    if n_bytes > _BYTES + _BYTES_A_BYTE * arrays_bytes:
+    if n_bytes > _MAX_BYTES_ALONE + _BYTES_PER_ARRAY_BYTE * arrays_bytes:
         raise ModelError(
             f"model.json has {n_bytes:,} bytes, which is larger than a model with {arrays_bytes:,} bytes of arrays "
-            f"may have, {_BYTES + _BYTES_A_BYTE * arrays_bytes:,}; put large lists into arrays"
+            f"may have, {_MAX_BYTES_ALONE + _BYTES_PER_ARRAY_BYTE * arrays_bytes:,}; put large lists into arrays"
         )
 
 
@@ -147,9 +148,9 @@ def check_extent(raw: bytes, arrays_bytes: int) -> None:
     """
     check_size(len(raw), arrays_bytes)
     containers, depth = json_extent(raw)
-    if depth > _DEPTH:
+    if depth > _MAX_DEPTH:
         raise ModelError(f"model.json is nested too deep, {depth:,} levels")
-    allowed = min(_CONTAINERS + arrays_bytes // _BYTES_A_CONTAINER, _MAX_CONTAINERS)
+    allowed = min(_MAX_CONTAINERS_ALONE + arrays_bytes // _ARRAY_BYTES_PER_CONTAINER, _MAX_CONTAINERS)
     if containers > allowed:
         raise ModelError(
             f"model.json holds {containers:,} lists and objects, more than a model with {arrays_bytes:,} bytes of "

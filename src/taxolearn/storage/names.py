@@ -9,7 +9,7 @@ from typing import Any
 from taxolearn.errors import ModelError
 from taxolearn.storage.values import all_plain_text, decode_scalar, encode_scalar
 
-_MAX_DEPTH = 20
+_MAX_DEPTH = 20  # levels of tuples in a name
 
 
 def encode_names(names: Iterable[Any]) -> list[Any]:

@@ -26,10 +26,10 @@ from taxolearn.vectors.class_vectors import ClassVectors
 from taxolearn.vectors.dual_vectors import DualVectors
 from taxolearn.vectors.kernel_vectors import KernelVectors
 from taxolearn.vectors.node_vectors import NodeVectors
-from taxolearn.vectors.path_vectors import LARGE
+from taxolearn.vectors.path_vectors import WALK_FROM
 from taxolearn.vectors.scoring import Vectors
 
-_MAX_FEATURES = 2**48
+_MAX_FEATURES = 2**48  # stored numbers above it are damage
 
 
 def pack_taxonomy(taxonomy: Taxonomy, prefix: str = "taxonomy") -> tuple[dict[str, Any], Arrays]:
@@ -138,7 +138,7 @@ def unpack_vectors(header: Any, arrays: Arrays, prefix: str = "weights", *, full
     paths = sparse.csr_array((shares, indices, indptr), shape=(n_classes, n_nodes))
     dense = storage == "dense"
     shape = (n_features, n_nodes) if dense else (n_nodes, n_features)
-    read = full or (not dense and arrays.get(f"{prefix}/data", intercept).size < LARGE)
+    read = full or (not dense and arrays.get(f"{prefix}/data", intercept).size < WALK_FROM)
     matrix = read_matrix(storage, arrays, prefix, shape, read)
     weights = NodeVectors(matrix, paths, intercept)
     if f"{prefix}/squares" in arrays:

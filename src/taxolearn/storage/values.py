@@ -10,7 +10,7 @@ import numpy as np
 
 from taxolearn.errors import ModelError
 
-_MAX_DEPTH = 50
+_MAX_DEPTH = 50  # levels of lists and dicts in a header
 _NON_FINITE = ("inf", "-inf", "nan")
 _HEX_INTEGER = re.compile(r"-?0x[0-9a-f]+")
 # Beyond 64 bits other JSON readers lose digits, and Python itself refuses more than 4,300 of them.

@@ -13,7 +13,7 @@ from taxolearn.methods.base import TaxonomyClassifier
 from taxolearn.text.choice import FitScore, choose_text_features
 from taxolearn.text.features import TextFeatures
 
-# Texts that take part: differences between candidates show on these as on all.
+# Texts that features are chosen on, at most: differences between candidates show on these as on all.
 _MAX_TEXTS = 10_000
 
 

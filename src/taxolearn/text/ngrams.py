@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
-_MANY = 2**14
+_SORT_FROM = 2**14  # number of keys from which on sorted look-ups are faster
 
 
 class Occurrences(NamedTuple):
@@ -142,9 +142,9 @@ def learn_ngrams(
             found.append((at[whole], node[whole]))
         else:
             found.append((at[:0], node[:0]))
-        counted = np.zeros(len(keys), dtype=bool)
-        counted[found[-1][1]] = True
-        levels.append(_Level(keys // base, keys % base, counted))
+        is_ngram = np.zeros(len(keys), dtype=bool)
+        is_ngram[found[-1][1]] = True
+        levels.append(_Level(keys // base, keys % base, is_ngram))
     rows, table = _in_order(levels)
     return table, [
         Occurrences(n, starts, rows[n - 1][nodes]) for n, (starts, nodes) in enumerate(found, start=1)
@@ -156,12 +156,12 @@ class _Level(NamedTuple):
 
     parent: Ints
     atom: Ints
-    counted: npt.NDArray[np.bool_]
+    is_ngram: npt.NDArray[np.bool_]
 
 
 def _in_order(levels: list[_Level]) -> tuple[list[Ints], NgramTable]:
     """Number the n-grams in lexicographic order, which is the order of a walk from prefixes to extensions."""
-    sizes = [level.counted.astype(np.int64) for level in levels]
+    sizes = [level.is_ngram.astype(np.int64) for level in levels]
     for below in range(len(levels) - 1, 0, -1):  # n-grams at or under each node
         under = np.bincount(levels[below].parent, sizes[below], minlength=len(sizes[below - 1]))
         sizes[below - 1] += under.astype(np.int64)
@@ -175,15 +175,15 @@ def _in_order(levels: list[_Level]) -> tuple[list[Ints], NgramTable]:
         eldest = np.searchsorted(level.parent, level.parent)  # nodes are sorted by parent
         row = after_parent[level.parent] + before - before[eldest]
         paths = np.column_stack([paths[level.parent], level.atom.astype(np.int32)])
-        grams[row[level.counted], : paths.shape[1]] = paths[level.counted]
+        grams[row[level.is_ngram], : paths.shape[1]] = paths[level.is_ngram]
         rows.append(row)
-        after_parent = row + level.counted
+        after_parent = row + level.is_ngram
     return rows, NgramTable(grams)
 
 
 def _places(keys: Ints, wanted: Ints) -> Ints:
     """`np.searchsorted`; where there are many keys, in sorted order, for the sake of the cache."""
-    if len(keys) < _MANY:
+    if len(keys) < _SORT_FROM:
         return np.searchsorted(keys, wanted)
     order = np.argsort(wanted)
     places = np.empty(len(wanted), np.int64)

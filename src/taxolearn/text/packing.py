@@ -20,7 +20,7 @@ from taxolearn.text.settings import KINDS, check_settings, plain_settings, setti
 from taxolearn.text.vocabulary import Vocabulary
 
 Arrays = dict[str, npt.NDArray[Any]]
-_MAX_IDF = 100  # a logarithm of the number of texts is far below, and its square does not overflow
+_MAX_IDF = 100  # bound on stored weights: logarithms of counts are far below, and squares do not overflow
 
 
 def pack_blocks(

@@ -19,7 +19,7 @@ from taxolearn.errors import DataError
 from taxolearn.structure.names import is_empty, show
 
 # Texts split at a time: enough to keep Python's overhead away, few enough to keep memory flat.
-_BATCH = 4096
+_TEXTS_AT_A_TIME = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +101,8 @@ def read_chunks(texts: list[str], clean: Callable[[str], str]) -> Chunks:
     table: defaultdict[str, int] = defaultdict(count().__next__)
     end = table[mark]
     parts = [np.empty(0, np.int64)]
-    for first in range(0, len(texts), _BATCH):
-        batch = texts[first : first + _BATCH]
+    for first in range(0, len(texts), _TEXTS_AT_A_TIME):
+        batch = texts[first : first + _TEXTS_AT_A_TIME]
         chunks = clean(f" {mark} ".join([*batch, ""])).split()
         parts.append(np.fromiter(map(table.__getitem__, chunks), np.int64, len(chunks)))
     ids = np.concatenate(parts)

@@ -30,8 +30,8 @@ from taxolearn.text.reading import check_texts
 from taxolearn.text.stored import pack_text_classifier, unpack_text_classifier
 from taxolearn.vectors import ClassVectors, Vectors
 
-# Stored sparse, a weight takes its column's number besides: twice the room of a float32.
-_SPARSE_SHARE = 0.5
+# Share of non-zero weights up to which vectors are sparse: a column's number takes as much room as a float32 does.
+_SPARSE_BELOW = 0.5
 
 
 def _has_probabilities(classifier: Any) -> bool:
@@ -348,7 +348,7 @@ def _compact(weights: Vectors) -> Vectors:
     """The same weights without zeros, of which text models have many; what is in memory is what is saved."""
     if not isinstance(weights, ClassVectors):
         return weights  # vectors of inner nodes are full
-    weights = weights.sparsified(_SPARSE_SHARE)
+    weights = weights.sparsified(_SPARSE_BELOW)
     if weights.is_sparse and not weights.coef.data.all():
         coef = weights.coef.copy()
         coef.eliminate_zeros()

@@ -20,10 +20,10 @@ from taxolearn.vectors.walking import (
     stretches,
 )
 
-_ROWS_BYTES = 64 * 2**20  # of nodes kept for the rows that are searched together
-_STEP_ENTRIES = 16 * 2**20  # of vectors that are expanded at a time
-_LOOK_AHEAD = 0.05  # share of the largest possible gain below a node that is expected of it
-_TOGETHER = 4.0  # transposing an entry costs as much as so many products with a row's entry
+_SEARCH_BYTES = 64 * 2**20  # bytes of kept nodes of the rows that are searched together
+_ENTRIES_AT_A_TIME = 16 * 2**20  # entries of node vectors expanded at a time
+_EXPECTED_GAIN = 0.05  # expected gain below a node, as a share of the largest possible one
+_TRANSPOSING_COST = 4.0  # cost of transposing an entry, in products with a row's entry
 
 
 def beam_top_k(
@@ -73,7 +73,7 @@ def _search_all(
 ) -> None:
     width = min(beam, int(np.bincount(order.level).max()))
     kept = int(order.level.max() + 1) * width * (4 + weights.dtype.itemsize)
-    step = max(1, min(_ROWS_BYTES // kept, -(-len(chosen) // engine.n_workers)))
+    step = max(1, min(_SEARCH_BYTES // kept, -(-len(chosen) // engine.n_workers)))
 
     def keep(rows: Any, found: Any) -> None:
         if found is not None:
@@ -101,7 +101,7 @@ def _search(search: _Search, chosen: Any, clock: Clock) -> Any:
     nodes = beam_search.Nodes(
         order.level,
         order.bonus.astype(dtype),
-        (_LOOK_AHEAD * order.reach).astype(dtype),
+        (_EXPECTED_GAIN * order.reach).astype(dtype),
         order.class_start,
         order.classes,
     )
@@ -151,7 +151,7 @@ def _search(search: _Search, chosen: Any, clock: Clock) -> Any:
 def _together(order: PathOrder, first: int, last: int, waiting: Any, row_size: float, sizes: Any) -> Any:
     """Which of the edges first .. last-1 go to children whose vectors are worth transposing for the rows waiting."""
     simple = np.diff(order.term_start[first : last + 1]) == 1
-    return np.flatnonzero(simple & (waiting * row_size > _TOGETHER * sizes[order.child[first:last]]))
+    return np.flatnonzero(simple & (waiting * row_size > _TRANSPOSING_COST * sizes[order.child[first:last]]))
 
 
 def _groups(beams: Any, level: int, n_nodes: int, n_rows: int) -> Any:
@@ -174,4 +174,4 @@ def _steps(edges: Any, order: PathOrder, sizes: Any) -> Iterator[Any]:
         return
     reach = np.concatenate(([0], np.cumsum(sizes[order.terms], dtype=np.int64)))
     entries = np.cumsum(reach[order.term_start[edges + 1]] - reach[order.term_start[edges]])
-    yield from np.split(edges, np.flatnonzero(np.diff(entries // _STEP_ENTRIES)) + 1)
+    yield from np.split(edges, np.flatnonzero(np.diff(entries // _ENTRIES_AT_A_TIME)) + 1)

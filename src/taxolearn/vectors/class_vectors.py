@@ -15,8 +15,8 @@ from taxolearn.errors import DataError
 from taxolearn.vectors.products import row_product
 from taxolearn.vectors.scoring import FLOATS, Vectors, picked
 
-_BLOCK_BYTES = 64 * 2**20
 _FEWEST_WALKS = 256  # rows that are worth the loading of a kernel
+_BLOCK_BYTES = 64 * 2**20  # bytes of indices at a time while zeros are dropped
 
 
 @dataclass(frozen=True, eq=False)

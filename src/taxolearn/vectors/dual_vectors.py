@@ -17,9 +17,9 @@ from taxolearn.errors import DataError
 from taxolearn.vectors.node_vectors import NodeVectors
 from taxolearn.vectors.path_vectors import PathVectors
 
-_VECTOR_BYTES = 64 * 2**20  # of node vectors made at a time
-_ROWS_AT_A_TIME = 2**13  # added up to a vector
-_SCORE_BYTES = 512 * 2**20  # of scores at a time: each block of rows makes all vectors anew
+_VECTOR_BYTES = 64 * 2**20  # bytes of node vectors made at a time
+_ROWS_AT_A_TIME = 2**13  # rows added up to a vector at a time
+_SCORE_BYTES = 512 * 2**20  # bytes of scores at a time: each block of rows makes all vectors anew
 
 
 @dataclass(frozen=True, eq=False)

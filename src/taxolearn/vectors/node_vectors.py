@@ -12,7 +12,7 @@ from scipy import sparse
 
 from taxolearn.errors import DataError, ModelError
 from taxolearn.vectors.class_vectors import read_only
-from taxolearn.vectors.path_vectors import LARGE, PathVectors
+from taxolearn.vectors.path_vectors import WALK_FROM, PathVectors
 from taxolearn.vectors.products import row_product
 from taxolearn.vectors.scoring import FLOATS, added_up, picked
 from taxolearn.vectors.walking import bad_index
@@ -191,7 +191,7 @@ class NodeVectors(PathVectors):
     def _in_range(self) -> sparse.csr_array:
         """The sparse vectors for SciPy, which trusts indices; those of a large mapped file may be unread."""
         indices = self.nodes.indices
-        if indices.size >= LARGE and (indices.min() < 0 or indices.max() >= self.n_features):
+        if indices.size >= WALK_FROM and (indices.min() < 0 or indices.max() >= self.n_features):
             raise ModelError("a stored node vector has an index out of range; the model is damaged")
         return self.nodes
 

@@ -19,7 +19,7 @@ from taxolearn.vectors.walking import stretches, walk_scores, walk_top_k, walks_
 
 # From so many stored entries on the compiled walk is worth loading the compiler. It depends on the model alone, so
 # that a row gets the same scores in any company.
-LARGE = 5_000_000
+WALK_FROM = 5_000_000
 
 
 class PathVectors(Vectors):
@@ -114,7 +114,7 @@ class PathVectors(Vectors):
         return np.concatenate(found)
 
     def _walks(self, X: Any) -> bool:
-        return bool(self.is_sparse and sparse.issparse(X) and self.vector_sizes().sum() >= LARGE)
+        return bool(self.is_sparse and sparse.issparse(X) and self.vector_sizes().sum() >= WALK_FROM)
 
     def _scorer(self, X: Any, engine: Engine) -> Callable[[Any], np.ndarray[Any, Any]]:
         if not self._walks(X):

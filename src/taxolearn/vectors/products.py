@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 # A feature-major copy of dense weights is kept for all row blocks up to this size, else made block by block.
-_COPY_BYTES = 512 * 2**20
-_MANY_FEATURES = 2**23
+_MAX_COPY_BYTES = 512 * 2**20
+_FEW_FEATURES = 2**23  # number of features up to which an array over all of them is cheap
 
 Product = Callable[[Any], np.ndarray[Any, Any]]
 
@@ -28,7 +28,7 @@ def row_product(coef: Any, X: Any) -> Product:
         # SciPy multiplies sparse by dense along rows of the dense matrix: here a feature over the block.
         return lambda block: (coef @ np.ascontiguousarray(block.T)).T
     if sparse.issparse(coef):
-        if coef.shape[1] > _MANY_FEATURES + 4 * (X.nnz + coef.nnz):
+        if coef.shape[1] > _FEW_FEATURES + 4 * (X.nnz + coef.nnz):
             return _by_few_features(coef)
         if X.nnz > coef.shape[1]:
             by_feature = coef.T.tocsr()
@@ -60,7 +60,7 @@ def _sparse_by_dense(coef: np.ndarray[Any, Any], X: Any) -> Product:
     """
     n_classes, item = coef.shape[0], coef.dtype.itemsize
     columns, position = _used_columns(X)
-    if columns.size * n_classes * item <= _COPY_BYTES:
+    if columns.size * n_classes * item <= _MAX_COPY_BYTES:
         by_feature = np.empty((columns.size, n_classes), dtype=coef.dtype)
         step = _classes_at_once(columns.size * item)
         for first in range(0, n_classes, step):
@@ -93,4 +93,4 @@ def _renumbered(block: Any, columns: np.ndarray[Any, Any], position: np.ndarray[
 
 
 def _classes_at_once(bytes_per_class: int) -> int:
-    return max(1, _COPY_BYTES // 16 // max(1, bytes_per_class))
+    return max(1, _MAX_COPY_BYTES // 16 // max(1, bytes_per_class))

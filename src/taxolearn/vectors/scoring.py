@@ -12,7 +12,7 @@ from scipy import sparse
 from taxolearn.engines import Engine, ThreadEngine
 from taxolearn.errors import DataError
 
-_BLOCK_BYTES = 64 * 2**20
+_BLOCK_BYTES = 64 * 2**20  # bytes of scores at a time
 FLOATS = (np.float32, np.float64)
 Best = tuple[np.ndarray[Any, np.dtype[np.int32]], np.ndarray[Any, Any]]
 

@@ -13,11 +13,11 @@ from taxolearn.engines import Clock, Engine, Outcome
 from taxolearn.errors import ModelError
 from taxolearn.vectors.path_tree import PathTree
 
-_STRETCH_ENTRIES = 4 * 2**20  # entries of node vectors transposed at a time,
-_STRETCH_NODES = 1024  # and nodes: a row's scores of a stretch shall stay in the innermost cache
-_ROWS_BYTES = 64 * 2**20  # of what is kept for the rows that walk together
-_TASK_ROWS = 2**14  # rows led along a stretch by one task: Ctrl-C waits for it
-_LONGEST = 128  # best classes kept in order; beyond it sorting all scores is quicker
+_STRETCH_ENTRIES = 4 * 2**20  # entries of node vectors transposed at a time, at most
+_STRETCH_NODES = 1024  # nodes transposed at a time, at most: scores of a row stay in the first cache
+_WALK_BYTES = 64 * 2**20  # bytes kept for the rows that walk together
+_ROWS_PER_TASK = 2**14  # rows led along a stretch by one task: Ctrl-C waits for it
+_MAX_SORTED = 128  # largest k whose best classes are kept in order; beyond it sorting all scores is quicker
 
 
 class VectorSource(Protocol):
@@ -77,7 +77,7 @@ def walk_top_k(
     kept = (len(tree.depth) and int(tree.depth.max()) + 2) * weights.dtype.itemsize
     if X.dtype != weights.dtype:
         kept += 12 * X.nnz // max(1, X.shape[0])
-    step = max(1, _ROWS_BYTES // kept)
+    step = max(1, _WALK_BYTES // kept)
     nothing = np.empty((0, 0), dtype=weights.dtype)
     for first in range(0, X.shape[0], step):
         rows = slice(first, min(first + step, X.shape[0]))
@@ -101,7 +101,7 @@ def walks_for(k: int) -> bool:
     >>> walks_for(5), walks_for(5000)
     (True, False)
     """
-    return k <= _LONGEST
+    return k <= _MAX_SORTED
 
 
 def kernel_rows(matrix: sparse.csr_array, dtype: Any) -> Any:
@@ -113,7 +113,7 @@ def kernel_rows(matrix: sparse.csr_array, dtype: Any) -> Any:
     from taxolearn.kernels.rows import SparseRows
 
     indices = matrix.indices
-    if indices.dtype != np.int32 and matrix.shape[1] < 2**31 and indices.nbytes < _ROWS_BYTES:
+    if indices.dtype != np.int32 and matrix.shape[1] < 2**31 and indices.nbytes < _WALK_BYTES:
         indices = indices.astype(np.int32)
     parts = (matrix.indptr.astype(np.int64, copy=False), indices, matrix.data.astype(dtype, copy=False))
     for_reading = []
@@ -217,7 +217,7 @@ def _walk(
     transposer = Transposer(weights, rows)
     path = np.zeros((n_rows, int(tree.depth.max(initial=0)) + 2), dtype=dtype)
     intercept = np.asarray(intercept).astype(dtype)
-    pieces = min(n_rows, max(engine.n_workers, -(-n_rows // _TASK_ROWS)))
+    pieces = min(n_rows, max(engine.n_workers, -(-n_rows // _ROWS_PER_TASK)))
     tasks = list(pairwise(np.linspace(0, n_rows, pieces + 1).astype(np.int64).tolist()))
     for first, last in stretches(weights.vector_sizes()[tree.order]):
         vectors = transposer.transpose(tree.order[first:last])
