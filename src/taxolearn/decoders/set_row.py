@@ -72,6 +72,10 @@ class SetRow:
     def _place(self, own: npt.NDArray[Any], node: int | None) -> int:
         if node is None:
             return int(self.space.class_nodes[own[0]])
+        if (
+            self.space.is_star
+        ):  # nodes of a taxonomy that was not learned from: the best class under it speaks
+            return 0 if node == 0 else int(self.space.class_nodes[min(own.tolist(), key=self._rank)])
         units = self.space.unit_nodes
         return int(node) if units is None else int(np.searchsorted(units, node))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from taxolearn.losses import StructuredHinge, structured_hinge
-from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.methods.label_sets import SetMethod
+from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.methods.structured import Array
 from taxolearn.problem import Problem
 from taxolearn.ties import Tie

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from taxolearn.losses import StructuredHinge, structured_hinge
-from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.methods.label_sets import SetMethod
+from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.problem import Problem
 from taxolearn.structure import Taxonomy
 from taxolearn.ties import PathSum, Tie, flat

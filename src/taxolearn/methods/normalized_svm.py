@@ -6,8 +6,8 @@ from typing import Any
 
 from taxolearn.errors import DataError
 from taxolearn.losses import StructuredHinge, structured_hinge
-from taxolearn.methods.parameters import check_choice, estimator, parameter
 from taxolearn.methods.label_sets import SetMethod
+from taxolearn.methods.parameters import check_choice, estimator, parameter
 from taxolearn.methods.structured import Array, given_scales
 from taxolearn.problem import Problem
 from taxolearn.scales import node_weights

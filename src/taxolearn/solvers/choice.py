@@ -90,8 +90,9 @@ def choose_solver(
 ) -> Solver:
     """The solver asked for, or with "auto" the one `among` these names that suits best.
 
-    "descent" stands for "softmax_rows" where the loss is softmax, and "dual" for "sets" where it is over sets. With a `checkpoint` the solver must be able to go on
-    from duals. An objective that lacks what the solver asked for requires, or all of them, is an error.
+    "descent" stands for "softmax_rows" where the loss is softmax, and "dual" for "sets" where it is over
+    sets. With a `checkpoint` the solver must be able to go on from duals.
+    An objective that lacks what the solver asked for requires, or all of them, is an error.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
