@@ -1,4 +1,4 @@
-"""The certificate of label sets against exact arithmetic: true intervals, and no proof by marginals outside the hull."""
+"""The certificate of label sets against exact arithmetic: true intervals, no proof by marginals outside the hull."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from taxolearn.ties import PathSum, flat
 from taxolearn.vectors import NodeVectors
 
 TREE = Taxonomy.from_edges([("all", "a"), ("all", "c"), ("a", "a1"), ("a", "a2"), ("a1", "a11")])
-DAG = Taxonomy.from_edges([("all", "a"), ("all", "b"), ("a", "a1"), ("a", "a2"), ("b", "a2"), ("b", "c"), ("c", "d")])
+DAG = Taxonomy.from_edges(
+    [("all", "a"), ("all", "b"), ("a", "a1"), ("a", "a2"), ("b", "a2"), ("b", "c"), ("c", "d")]
+)
 LABELS = {"tree": ["a11", "a2", "c", "a"], "dag": ["a1", "a2", "d", "b"]}
 
 
@@ -36,7 +38,9 @@ def drawn(shape: str, seed: int):
     n = taxonomy.n_nodes
     scale, C = rng.uniform(0.2, 2.0, size=n), float(10.0 ** rng.uniform(-3, 3))
     objective = Objective(problem, loss, PathSum(flat(n).paths, scale), C, bias_feature=0.5)
-    parents = [loss.parent_indices[loss.parent_indptr[k] : loss.parent_indptr[k + 1]].tolist() for k in range(n)]
+    parents = [
+        loss.parent_indices[loss.parent_indptr[k] : loss.parent_indptr[k + 1]].tolist() for k in range(n)
+    ]
     sets = twin.all_sets(parents, loss.must, loss.is_tree)
     own = np.array([twin.closed(parents, loss.class_nodes[row.indices]) for row in problem.targets])
     cost = C * problem.row_weight
