@@ -186,7 +186,7 @@ class SetMethod(StructuredMethod):
         miss_costs: tuple[float, ...],
         offset: float | None,
     ) -> _Trial:
-        """Fits without the held-out rows, one for each cost of a miss, and the offset that suits each, if it is open."""
+        """Fits without the held-out rows, one per cost of a miss, and the offset that suits each if it is open."""
         trial_limits = replace(
             limits, tol=max(limits.tol, _TRIAL_TOL), max_iter=min(limits.max_iter, _TRIAL_ITERATIONS)
         )
