@@ -2,8 +2,8 @@
 
     python benchmarks/bench_set_training.py FOLDER_OF_DATA [rcv1 rcv1_C10 debtags wiki_d5 medline_mesh]
 
-- rcv1_subsets and debtags_bookworm at C = 1 with NHSVM's scales: a certified gap of 1e-3 within 10 passes; rcv1 at C = 10:
-  1.5e-2.
+- rcv1_subsets and debtags_bookworm at C = 1 with NHSVM's scales: a certified gap of 1e-3 within 10 passes; rcv1
+  at C = 10: 1.5e-2.
 - a generated DAG of the shape of WIKI-d5 (41,000 rows, 1,000 features, 1,512 nodes, 1.1 labels): 5e-2 within 10 passes,
   at most 15 CPU seconds a pass.
 - medline_mesh, only when it is named: one fit of 10 passes, its gap, time and memory, at most 6 GB.
@@ -101,8 +101,8 @@ def fit(folder: str, name: str) -> bool:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     a_pass = seconds / max(1, solution.n_iter)
     print(
-        f"  certified gap {certificate.gap:.2e} after {solution.n_iter} passes, {seconds:.1f} CPU s ({a_pass:.2f} a pass), "
-        f"certificate {proof:.1f} CPU s, {solution.dual.nnz / problem.n_rows:.1f} duals a row, {memory:.2f} GB",
+        f"  certified gap {certificate.gap:.2e} after {solution.n_iter} passes, {seconds:.1f} CPU s ({a_pass:.2f} a "
+        f"pass), certificate {proof:.1f} CPU s, {solution.dual.nnz / problem.n_rows:.1f} duals a row, {memory:.2f} GB",
         flush=True,
     )
     short = [

@@ -28,7 +28,10 @@ def must_settings(taxonomy: Taxonomy, rng: np.random.Generator) -> dict[str, Any
     root[0] = True
     some = rng.random(taxonomy.n_nodes) < 0.5
     some[0] = True
-    return {"root": root, "all": ~taxonomy.is_leaf, "some": some & ~taxonomy.is_leaf}
+    found = {"root": root, "all": ~taxonomy.is_leaf, "some": some & ~taxonomy.is_leaf}
+    for flags in found.values():
+        flags.flags.writeable = False  # as in a LabelSpace: kernels are compiled once
+    return found
 
 
 def tied_potentials(rng: np.random.Generator, n_rows: int, n_nodes: int) -> Any:

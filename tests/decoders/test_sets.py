@@ -128,6 +128,18 @@ def test_scores_that_are_no_numbers_come_last() -> None:
     assert np.isfinite(scores).all()
 
 
+def test_one_score_that_is_no_number_leaves_the_others_as_they_are() -> None:
+    dag = Taxonomy.from_edges([*TREE.edges, ("rock", "lion")])
+    decoder = Sets(LabelSpace.over(dag, ["lion", "lynx", "dog", "granite"]))
+    intercept = np.zeros(dag.n_nodes)
+    intercept[dag.ids_of(["animal", "cat", "lion", "lynx", "dog"])] = [0.5, -0.25, np.nan, 0.125, 0.0625]
+    vectors = ClassVectors(np.zeros((dag.n_nodes, 1)), intercept)
+    assert decoder.decode(vectors, np.zeros((1, 1))).ids.tolist() == [2]
+    intercept[dag.id_of("lynx")] = 0.375
+    vectors = ClassVectors(np.zeros((dag.n_nodes, 1)), intercept)
+    assert decoder.decode(vectors, np.zeros((1, 1))).ids.tolist() == [1, 2]
+
+
 def test_a_beam_is_refused() -> None:
     decoder, vectors = Sets(LabelSpace.star(2)), ClassVectors(np.eye(3), np.zeros(3))
     for ask in (decoder.decode, lambda v, X, beam: decoder.top_k(v, X, 1, beam=beam)):

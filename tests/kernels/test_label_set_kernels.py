@@ -76,7 +76,7 @@ def test_an_unfinished_search_has_a_set_and_a_bound() -> None:
         potentials = (
             np.where(dag.is_leaf, rng.integers(-6, 3, (ROWS, 14)), rng.integers(-3, 3, (ROWS, 14))) / 4.0
         )
-        must = ~dag.is_leaf
+        must = must_settings(dag, rng)["all"]
         best = best_values(all_sets(dag, must), potentials)
         values, bounds, indptr, indices, _ = searched(dag, potentials, must, max_steps=0)
         assert np.all(bounds >= best)
@@ -112,9 +112,9 @@ def test_larger_trees_and_closures_of_trees() -> None:
 def test_equals_are_decided_as_stated() -> None:
     tree = Taxonomy.from_paths(["r/a/b", "r/a/c", "r/d"])  # ids: r 0, a 1, b 2, c 3, d 4
     zero = np.zeros((1, 5))
-    must = ~tree.is_leaf
-    assert tree_sets(tree, zero, must)[2].tolist() == [0, 1, 2]
-    assert tree_sets(tree, zero, np.zeros(5, dtype=bool))[2].tolist() == [0, 1]
+    must = must_settings(tree, np.random.default_rng(0))
+    assert tree_sets(tree, zero, must["all"])[2].tolist() == [0, 1, 2]
+    assert tree_sets(tree, zero, must["root"])[2].tolist() == [0, 1]
     assert closures(tree, zero)[2].tolist() == [0, 1]
     assert closures(tree, np.array([[9.0, -1.0, 1.0, 0.0, 0.0]]))[2].tolist() == [0, 4]
 
@@ -135,14 +135,20 @@ def test_the_smallest_of_the_best_closures_is_taken() -> None:
 @pytest.mark.parametrize("shape", [(3, 1), (0, 1), (0, 4)])
 def test_no_rows_and_nothing_below_the_root(shape: tuple[int, int]) -> None:
     n_rows, n_nodes = shape
-    parents = np.array([-1, 0, 0, 1], dtype=np.int32)[:n_nodes]
-    end = np.array([4, 3, 3, 4], dtype=np.int32)[:n_nodes]
-    indptr = np.array([0, 0, 1, 2, 3], dtype=np.int32)[: n_nodes + 1]
-    dag = dag_arrays(indptr, parents[1:])
-    for values, starts, ids in (
-        best_tree_sets(np.zeros(shape), parents, end, np.ones(n_nodes, dtype=bool)),
+    parents, end = (
+        np.array([-1, 0, 0, 1], dtype=np.int32)[:n_nodes],
+        np.array([4, 3, 3, 4], dtype=np.int32)[:n_nodes],
+    )
+    must = np.ones(n_nodes, dtype=bool)
+    for array in (parents, end, must):
+        array.flags.writeable = False
+    dag = dag_arrays(np.array([0, 0, 1, 2, 3], dtype=np.int32)[: n_nodes + 1], parents[1:])
+    for found in (
+        best_tree_sets(np.zeros(shape), parents, end, must),
         best_closures(np.zeros(shape), dag),
+        search_sets(np.zeros(shape), dag, must, 9)[1:4],
     ):
+        values, starts, ids = found
         assert values.tolist() == [-np.inf] * n_rows
         assert starts.tolist() == [0] * (n_rows + 1)
         assert len(ids) == 0

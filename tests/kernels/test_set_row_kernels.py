@@ -9,7 +9,7 @@ from reference.sets_twin import all_sets, row_optimum
 from taxolearn.kernels.closure_rows import closure_of, dag_step, new_flow, payers
 from taxolearn.kernels.set_rows import best_value, new_room, tree_step
 from taxolearn.losses import SetHinge
-from taxolearn.solvers.sets import kernel_space
+from taxolearn.solvers.set_space import kernel_space
 
 TREES, DAGS = 60, 60
 

@@ -9,12 +9,13 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from taxolearn import GraphRecursiveLogistic, MulticlassSVM, OneVsRestSVM, RecursiveLogistic, RecursiveSVM
+from taxolearn.methods.structured import OneLabel
 from taxolearn.registry import METHODS
 
 # some checks use far and narrow clouds of points, on which a pass gains little: 100 are enough for what they ask
 _PASSES = {"max_iter": 100}
 ESTIMATORS = [
-    *(method.kind(**({} if method.several else _PASSES)) for method in METHODS),
+    *(method.kind(**(_PASSES if issubclass(method.kind, OneLabel) else {})) for method in METHODS),
     OneVsRestSVM(probability=True, thresholds="tuned", class_weight="balanced", random_state=0),
     MulticlassSVM(probability=True, random_state=0, **_PASSES),
     RecursiveSVM(solver="descent"),

@@ -35,6 +35,7 @@ from taxolearn import (
     SharedSVM,
     Taxonomy,
     TextClassifier,
+    TopDownSVM,
 )
 from taxolearn.errors import DataError, LabelError, ModelError
 from taxolearn.solvers import Status
@@ -266,7 +267,7 @@ def test_a_path_of_C(method: Any) -> None:
         next(unfitted.fit_path(X, y, [1.0, -1]))
 
 
-@every_method
+@pytest.mark.parametrize("method", [SharedSVM, TopDownSVM])
 @pytest.mark.parametrize("several", [[["cat", "dog"]] + [["oak"]] * 23, None], ids=["lists", "indicator"])
 def test_several_labels_a_row_are_refused(method: Any, several: Any) -> None:
     X, _ = blobs()

@@ -15,6 +15,7 @@ from taxolearn.decoders.choice import (
 )
 from taxolearn.decoders.label_sets import LabelSets, decode_sets
 from taxolearn.decoders.label_space import LabelSpace
+from taxolearn.decoders.set_offset import set_f1, tune_offset
 from taxolearn.decoders.set_programme import SetProgramme
 from taxolearn.decoders.sets import Sets
 from taxolearn.decoders.thresholds import Thresholds, above, tune_thresholds
@@ -43,8 +44,10 @@ __all__ = [
     "normalized",
     "passing_decoder",
     "set_decoder",
+    "set_f1",
     "sigmoid",
     "top_down_decoder",
+    "tune_offset",
     "tune_thresholds",
     "unit_nodes",
 ]

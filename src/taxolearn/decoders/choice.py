@@ -92,8 +92,15 @@ def unit_nodes(problem: Problem) -> npt.NDArray[np.int32]:
     return nodes[np.repeat(sizes > 1, sizes)]
 
 
-def set_decoder(problem: Problem, must: Must = "auto", offset: float = 0.0) -> Sets:
+def set_decoder(
+    problem: Problem,
+    thresholds: npt.NDArray[np.float64] | None = None,
+    must: Must = "auto",
+    offset: float = 0.0,
+) -> Sets:
     """The label set of the best sum of node scores; `must` says which nodes need a chosen child, see `LabelSpace.of`.
+
+    There are no thresholds, but one offset for all nodes.
 
     >>> from taxolearn.problem import make_problem
     >>> set_decoder(make_problem([[0.0], [1.0]], [["a"], ["a", "b"]])).n_units  # a root, a, b

@@ -187,6 +187,15 @@ class LabelSpace:
         return len(self.parent_indices) == self.n_nodes - 1
 
     @cached_property
+    def is_star(self) -> bool:
+        """Whether all nodes hang at the root.
+
+        >>> LabelSpace.star(2).is_star
+        True
+        """
+        return not np.any(self.parent_indices)
+
+    @cached_property
     def needs_children(self) -> bool:
         """Whether a node below the root needs a chosen child.
 

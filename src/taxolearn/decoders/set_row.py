@@ -72,6 +72,10 @@ class SetRow:
     def _place(self, own: npt.NDArray[Any], node: int | None) -> int:
         if node is None:
             return int(self.space.class_nodes[own[0]])
+        if (
+            self.space.is_star
+        ):  # nodes of a taxonomy that was not learned from: the best class under it speaks
+            return 0 if node == 0 else int(self.space.class_nodes[min(own.tolist(), key=self._rank)])
         units = self.space.unit_nodes
         return int(node) if units is None else int(np.searchsorted(units, node))
 
@@ -92,10 +96,11 @@ class SetRow:
             return self._with_in_tree(node), self._without_in_tree(node)
         chosen = frozenset(self.chosen.tolist())
         room, dag = self._room, self.space.dag
+        here = np.int32(node)  # as kernels call each other: compiled once
         if node not in chosen:
-            _, end = add_node(self.potential, dag, node, 0, room)
+            _, end = add_node(self.potential, dag, here, 0, room)
             return chosen | frozenset(room.nodes[:end].tolist()), chosen
-        lost, dropped, end = drop_node(self.potential, dag, self.space.must, self.chosen, node, room)
+        lost, dropped, end = drop_node(self.potential, dag, self.space.must, self.chosen, here, room)
         if np.isinf(lost):
             return chosen, None
         left = chosen - frozenset(room.nodes[:dropped].tolist())

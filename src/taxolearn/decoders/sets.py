@@ -218,13 +218,11 @@ class Sets:
         check_beam(beam)
         if beam is not None:
             raise DataError("label sets are compared as a whole, a beam cannot search them; leave beam out")
-        limit = _LARGEST / self.space.n_nodes
         for rows, block in vectors.score_blocks(X, n_threads=n_threads):
             chosen = block if self.space.unit_nodes is None else block[:, self.space.unit_nodes]
             potentials = np.array(chosen, dtype=np.float64)
             potentials[:, 1:] += self.offset
-            potentials = np.nan_to_num(potentials, nan=-limit, posinf=limit, neginf=-limit)
-            np.clip(potentials, -limit, limit, out=potentials)
+            _make_finite(potentials)
             sets = decode_sets(self.space, potentials, exact=False, n_threads=n_threads)
             left = np.flatnonzero(~sets.proved)
             if len(left):
@@ -264,6 +262,16 @@ class Sets:
         always = np.isinf(found)
         found[always] = sets.values[rows[always]]
         return found
+
+
+def _make_finite(potentials: Floats) -> None:
+    """Infinite scores become larger than all others of their row together; what is no number comes last."""
+    limit = _LARGEST / potentials.shape[1]
+    for row in np.flatnonzero(~np.isfinite(potentials).all(axis=1)).tolist():
+        sizes = np.abs(potentials[row])
+        beyond = 4.0 * (1.0 + sizes[np.isfinite(sizes)].sum())
+        potentials[row] = np.nan_to_num(potentials[row], nan=-beyond, posinf=beyond, neginf=-beyond)
+    np.clip(potentials, -limit, limit, out=potentials)
 
 
 def _flags(*arrays: npt.NDArray[Any]) -> bool:

@@ -23,7 +23,6 @@ from taxolearn.kernels.rows import add_row_scores
 from taxolearn.kernels.set_rows import Tree, best_value, new_room, tree_step
 from taxolearn.kernels.simplex_rows import add_some_scores, add_to_some
 
-_LEAST_CURVATURE = 1e-6  # of a node, by its costs: nodes and rows without weight have none of their own
 _SETTLED = 1e-12  # a gap below this share of a row's largest loss is rounding
 
 

@@ -67,7 +67,17 @@ def search_sets(potentials, dag, must, max_steps):
         for node in range(n_nodes):
             graph.potential[node] = potentials[row, node]
             tolerance += _ROUNDING * abs(potentials[row, node])
-        ids, flags, best, top, steps[row] = _first_bound(graph, bound, found, free, tolerance, max_steps)
+        steps[row] = 1
+        ids, flags = graph.ids, found.best
+        top = climb(graph, bound, free)
+        agree = descend(graph, bound, free)
+        best = round_up(graph, bound, found, -np.inf)
+        if agree or top <= best + tolerance:
+            top = best
+        else:
+            weigh(graph, bound, free)
+            small, flags, shift = shrink(graph, bound, found.best, top - best - tolerance)
+            ids, flags, best, top, steps[row] = _solve(small, flags, shift, best, top, tolerance, max_steps)
         if size + ids.shape[0] > indices.shape[0]:
             indices = longer(indices, size, ids.shape[0])
         values[row] = 0.0
@@ -79,19 +89,6 @@ def search_sets(potentials, dag, must, max_steps):
         bounds[row] = max(values[row], top) if top > best + tolerance else values[row]
         indptr[row + 1] = size
     return values, bounds, indptr, indices[:size], steps
-
-
-@kernel
-def _first_bound(graph, bound, found, free, tolerance, max_steps):
-    """Bound and set of the whole graph, and from there on of a smaller one: (ids, flags, value, bound, steps)."""
-    top = climb(graph, bound, free)
-    agree = descend(graph, bound, free)
-    best = round_up(graph, bound, found, -np.inf)
-    if agree or top <= best + tolerance:
-        return graph.ids, found.best, best, best, 1
-    weigh(graph, bound, free)
-    small, flags, shift = shrink(graph, bound, found.best, top - best - tolerance)
-    return _solve(small, flags, shift, best, top, tolerance, max_steps)
 
 
 @kernel

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from taxolearn.decoders import LabelSpace, Sets, decode_sets, fit_sigmoids
+from taxolearn.decoders import LabelSpace, Sets, fit_sigmoids, set_f1, tune_offset
 from taxolearn.errors import DataError
 from taxolearn.losses import set_hinge
 from taxolearn.losses.sets import MUST, SET_COSTS
@@ -23,7 +22,6 @@ from taxolearn.structure.names import show
 from taxolearn.ties import PathSum, flat
 
 _MISS_COSTS = (1.0, 2.5)  # tried on held-out rows
-_OFFSETS = (-0.5, -0.25, 0.0, 0.25, 0.5)  # likewise, in units of the mean cost of a false alarm
 _TRIAL_TOL = 1e-2  # gap of the fits that costs and offsets are chosen by
 _TRIAL_ITERATIONS = 20
 _TRIAL_ROWS = 2000  # held-out rows that are decoded for the choice
@@ -152,8 +150,7 @@ class SetMethod(StructuredMethod):
         given = 0.0 if isinstance(self.offset, str) else float(self.offset)
         self.decoder_, self.calibration_ = self._sets_decoder(problem, given), None
         open_costs = _MISS_COSTS if isinstance(self.miss_cost, str) else (self.miss_cost_,)
-        open_offsets = _OFFSETS if isinstance(self.offset, str) else (given,)
-        choosing = len(open_costs) + len(open_offsets) > 2
+        choosing = isinstance(self.miss_cost, str) or isinstance(self.offset, str)
         if not (choosing or self._wants_probabilities()):
             return objective
         if (
@@ -168,9 +165,11 @@ class SetMethod(StructuredMethod):
             if self._wants_probabilities():
                 raise
             return objective  # every class has a single row: nothing can be chosen
-        if len(held) < _LEAST_ROWS:
-            open_costs, open_offsets = (self.miss_cost_,), (given,)
-        best = self._best_trial(objective, limits, held, kept, open_costs, open_offsets)
+        few = len(held) < _LEAST_ROWS
+        if few:
+            open_costs = (self.miss_cost_,)
+        fixed = given if few or not isinstance(self.offset, str) else None
+        best = self._best_trial(objective, limits, held, kept, open_costs, fixed)
         self.decoder_ = replace(self.decoder_, offset=best.offset)
         if self._wants_probabilities():
             scores = self.decoder_.scores(best.solution.vectors, problem.X[held]).astype(np.float64)
@@ -179,27 +178,36 @@ class SetMethod(StructuredMethod):
         return self._over_sets(problem, objective.tie.scale, best.miss_cost)
 
     def _best_trial(
-        self, objective: Objective, limits: Limits, held: Any, kept: Any, miss_costs: Any, offsets: Any
+        self,
+        objective: Objective,
+        limits: Limits,
+        held: Any,
+        kept: Any,
+        miss_costs: tuple[float, ...],
+        offset: float | None,
     ) -> _Trial:
-        """Fits without the held-out rows, one for each cost of a miss, and the offset that suits each."""
+        """Fits without the held-out rows, one per cost of a miss, and the offset that suits each if it is open."""
         trial_limits = replace(
             limits, tol=max(limits.tol, _TRIAL_TOL), max_iter=min(limits.max_iter, _TRIAL_ITERATIONS)
         )
-        decoder = self.decoder_
+        problem, decoder = objective.problem, self.decoder_
         assert isinstance(decoder, Sets)
-        some = held[: _TRIAL_ROWS if decoder.space.is_tree else _TRIAL_DAG_ROWS]
-        unit = float(objective.loss.false_alarm[1:].mean())
+        space = decoder.space
+        some = held[: _TRIAL_ROWS if space.is_tree else _TRIAL_DAG_ROWS]
+        targets, weight = problem.targets[some], problem.row_weight[some]
+        truth = space.label_sets(targets)
         best: _Trial | None = None
         start: Start | None = None
         for miss_cost in miss_costs:
-            trial = self._over_sets(objective.problem, objective.tie.scale, miss_cost).restricted(kept)
+            trial = self._over_sets(problem, objective.tie.scale, miss_cost).restricted(kept)
             solution = self._solve(trial, trial_limits, start, None)
             start = Start(solution.dual)
-            for offset in offsets:
-                shift = offset * unit if len(offsets) > 1 else offset
-                score = example_f1(decoder.space, objective.problem, solution.vectors, some, shift)
-                if best is None or score > best.score:
-                    best = _Trial(score, miss_cost, shift, solution)
+            scores = np.asarray(solution.vectors.scores(problem.X[some]), dtype=np.float64)
+            potentials = scores if space.unit_nodes is None else scores[:, space.unit_nodes]
+            shift = tune_offset(space, potentials, targets, weight) if offset is None else offset
+            score = float(weight @ set_f1(space, potentials, truth, shift))
+            if best is None or score > best.score:
+                best = _Trial(score, miss_cost, shift, solution)
         assert best is not None
         return best
 
@@ -212,29 +220,3 @@ def has_several(problem: Problem) -> bool:
     False
     """
     return problem.labels.multilabel and bool(np.any(np.diff(problem.labels.indptr) != 1))
-
-
-def example_f1(space: LabelSpace, problem: Problem, vectors: Any, rows: Any, offset: float) -> float:
-    """The mean F1 of some rows' best label sets, over their nodes without the root.
-
-    >>> from taxolearn.problem import make_problem
-    >>> from taxolearn.vectors import ClassVectors
-    >>> problem = make_problem([[1.0], [-1.0]], [["a"], ["a", "b"]])
-    >>> vectors = ClassVectors(np.array([[0.0], [1.0], [-1.0]]), np.zeros(3))
-    >>> round(example_f1(LabelSpace.star(2), problem, vectors, np.arange(2), 0.0), 3)
-    0.5
-    """
-    true = space.label_sets(problem.targets[rows])
-    hits = sizes = np.zeros(0)
-    for block, scores in vectors.score_blocks(problem.X[rows]):
-        chosen = scores if space.unit_nodes is None else scores[:, space.unit_nodes]
-        potentials = np.array(chosen, dtype=np.float64)
-        potentials[:, 1:] += offset
-        sets = decode_sets(space, potentials, exact=False)
-        ones = np.ones(len(sets.indices))
-        found = sp.csr_array((ones, sets.indices, sets.indptr), shape=potentials.shape)
-        both = np.asarray(found.multiply(true[block]).sum(axis=1)).ravel() - 1.0
-        hits = np.concatenate((hits, both))
-        sizes = np.concatenate((sizes, np.diff(found.indptr) + np.diff(true[block].indptr) - 2.0))
-    f1 = np.divide(2.0 * hits, sizes, out=np.zeros(len(hits)), where=sizes > 0)
-    return float(np.average(f1, weights=problem.row_weight[rows])) if problem.row_weight[rows].any() else 0.0

@@ -26,6 +26,12 @@ class MulticlassSVM(SetMethod):
     c_i being the row's `sample_weight` times the `class_weight` of its class; C is 1 / (2 lambda) of the paper. Unlike
     one-vs-rest, classes are compared with each other, as `predict` does. Every fit ends with a certificate.
 
+    Several labels per row: with Y_i the labels of row i, and Y any set of classes but the empty one, the losses become
+
+        C sum_i c_i max over sets Y of Delta(Y, Y_i) + sum_{l in Y} s_l(x_i) - sum_{l in Y_i} s_l(x_i),
+
+    Delta being the summed costs of classes in one of the two sets only (`miss_cost` for those of Y_i).
+
     >>> model = MulticlassSVM().fit([[-1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], ["a", "b", "c"])
     >>> model.predict([[2.0, 0.0]]).tolist(), model.certificate_.holds(1e-3)
     (['c'], True)

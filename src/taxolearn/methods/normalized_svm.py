@@ -40,6 +40,13 @@ class NormalizedHierarchicalSVM(SetMethod):
     the paper; x carries the constant feature `intercept_scaling`. Labels may be inner nodes, and leaves may have no
     rows.
 
+    Several labels per row: with Y_i the labels of row i and all their ancestors, and sets Y of nodes that are closed
+    under ancestors, the losses become
+
+        C sum_i c_i max over sets Y of Delta(Y, Y_i) + sum_{n in Y} u_n . x_i - sum_{n in Y_i} u_n . x_i
+
+    (section 7.1 of Choi, Sasaki, Srebro; Delta by `set_cost` and `miss_cost`, on DAGs an upper bound of theirs).
+
     >>> from taxolearn import Taxonomy
     >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Lynx", "Animal/Dog"])
     >>> X, y = [[-1.0, 0.0], [-1.0, 1.0], [1.0, 0.0]], ["Lion", "Lynx", "Dog"]

@@ -52,7 +52,7 @@ class _Scales:
 
 @estimator
 class OneLabel(CalibratedProbabilities, _Scales):
-    """Base of the methods that compare classes with each other: they learn from one label per row.
+    """Base of the methods that compare classes with each other: they learn from one label per row, or say more.
 
     >>> from taxolearn import MulticlassSVM
     >>> issubclass(MulticlassSVM, OneLabel)

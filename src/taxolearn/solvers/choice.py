@@ -106,7 +106,8 @@ def choose_solver(
 
     "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "siblings" where it compares siblings,
     "sets" where it is over sets and "kernel_rows" where rows are known by a kernel. With a `checkpoint` the solver must
-    be able to go on from duals. An objective that lacks what the solver asked for requires, or all of them, is an error.
+    be able to go on from duals. An objective that lacks what the solver asked for requires, or all of them, is an
+    error.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem

@@ -25,20 +25,19 @@ from taxolearn.solvers.base import (
     check_start,
     status_of,
 )
+from taxolearn.solvers.set_space import feasible_rows, kernel_space, with_places, within
 from taxolearn.solvers.structured import memory_shared
 from taxolearn.vectors import NodeVectors
 
 REQUIRES = Requires(("sets",), paths=True, independent=True)
 
-_SINGLE_BYTES = 64 * 2**20  # node vectors that would take more in double precision are kept in single,
+_SINGLE_BYTES = 4 * 2**20  # node vectors that would take more in double precision are kept in single,
 _SINGLE_TOL = 1e-6  # unless this gap or a smaller one is asked for: single precision may not reach it
 _SLOT_PASSES = 5  # passes over the slots of the rows with the largest gaps, after each pass over everything
+_DAG_SLOT_PASSES = 2  # on a DAG, where they take longer
 _LARGE_GAP = 0.5  # a gap of at least so many times the mean makes a row one of these
 _THREAD_ENTRIES = 2**20  # of X: with fewer, threads cost more than they save
 _LIGHT_STEPS = 2**21  # multiplications in a pass over all rows: with fewer, the calling thread makes it
-_LEAST_CURVATURE = (
-    1e-6  # of a node, as a share of the largest cost; vectors of scale zero have none of their own
-)
 _FEASIBLE = (
     1e-9  # share by which marginals of a start may break a bound; others are put back to the row's own set
 )
@@ -58,8 +57,8 @@ def solve_sets(
     optimum over one row's node marginals, which are kept sparse: on a tree by a programme over piecewise linear
     functions, on a DAG by maximum closures. A pass visits all rows at all nodes, then a few times those of large
     gaps at their active nodes. The dual, nodes x rows, is c_i |mu_in - y_in|. Any dual can be a start; rows whose
-    marginals are not feasible begin anew. Where there are enough entries, rows are improved by several threads at once
-    and without locks.
+    marginals are not feasible begin anew. Where there are enough entries, rows are improved by several threads
+    at once and without locks.
 
     >>> from taxolearn.losses import star_hinge
     >>> from taxolearn.problem import make_problem
@@ -204,7 +203,7 @@ class SetRun:
         kept = sp.csr_array(kept + sp.diags_array(wrong.astype(np.float64)) @ self.own)
         np.clip(kept.data, 0.0, 1.0, out=kept.data)
         # the nodes of y stand in every slot, at zero too
-        self.arrays = self.arrays._replace(slots=self._slots(_with_places(kept, self.own)))
+        self.arrays = self.arrays._replace(slots=self._slots(with_places(kept, self.own)))
         self.make_vectors()
 
     def make_vectors(self) -> None:
@@ -241,7 +240,7 @@ class SetRun:
             primal = self._penalty() + report[0]
             last, gap = gap, report[1] / primal if primal > 0 else 0.0
             self._note(primal, primal - report[1])
-            for _ in range(_SLOT_PASSES):
+            for _ in range(_SLOT_PASSES if self.objective.loss.is_tree else _DAG_SLOT_PASSES):
                 gaps = self.arrays.gaps
                 large = np.flatnonzero(gaps > _LARGE_GAP * gaps.sum() / max(1, len(self.weighted)))
                 self._reports(_ascend_some, self._pieces(self.rng.permutation(large)))
@@ -289,7 +288,7 @@ class SetRun:
             parts.append((nodes, mu))
         rest = np.flatnonzero(~visited)
         if len(rest):
-            place = np.repeat(old.start[rest], old.count[rest]) + _within(old.count[rest])
+            place = np.repeat(old.start[rest], old.count[rest]) + within(old.count[rest])
             parts.append((old.nodes[place], old.mu[place]))
             start[rest] = filled + np.cumsum(old.count[rest]) - old.count[rest]
         nodes, mu = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -314,7 +313,7 @@ class SetRun:
     def marginals(self) -> sp.csr_array:
         """mu as it stands, rows x nodes."""
         slots = self.arrays.slots
-        place = np.repeat(slots.start, slots.count) + _within(slots.count)
+        place = np.repeat(slots.start, slots.count) + within(slots.count)
         indptr = np.concatenate(([0], np.cumsum(slots.count)))
         return sp.csr_array((slots.mu[place], slots.nodes[place], indptr), shape=self.own.shape)
 
@@ -334,67 +333,3 @@ class SetRun:
         self.run.over()  # a last look, so that no request goes unheard
         status = status_of(self.exact.gap <= self.limits.tol, self.run.outcome)
         return Solution(vectors, dual, status, self.done, self.history, {"node_bias": arrays.bias})
-
-
-def _within(counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """0, 1, ... for each stretch of so many."""
-    ends = np.cumsum(counts)
-    return np.asarray(np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts))
-
-
-def _with_places(matrix: sp.csr_array, places: sp.csr_array) -> sp.csr_array:
-    """The same matrix, with entries at all `places`, zero ones too; rows in rising order."""
-    n, width = matrix.shape
-    keys = np.repeat(np.arange(n, dtype=np.int64), np.diff(matrix.indptr)) * width + matrix.indices
-    more = np.repeat(np.arange(n, dtype=np.int64), np.diff(places.indptr)) * width + places.indices
-    every = np.union1d(keys, more)
-    data = np.zeros(len(every))
-    data[np.searchsorted(every, keys)] = matrix.data
-    indptr = np.searchsorted(every, np.arange(n + 1, dtype=np.int64) * width)
-    return sp.csr_array((data, (every % width).astype(np.int32), indptr), shape=matrix.shape)
-
-
-def feasible_rows(loss: SetHinge, mu: sp.csr_array, slack: float) -> npt.NDArray[np.bool_]:
-    """Which rows of marginals, rows x nodes, lie in the hull of the sets, each bound up to `slack`."""
-    n_rows, n_nodes = mu.shape
-    owner = np.repeat(np.arange(n_nodes), np.diff(loss.parent_indptr))
-    edges = np.arange(len(owner))
-    child = sp.csr_array((np.ones(len(owner)), (owner, edges)), shape=(n_nodes, len(owner)))
-    parent = sp.csr_array((np.ones(len(owner)), (loss.parent_indices, edges)), shape=(n_nodes, len(owner)))
-    above = sp.csr_array(mu @ child) - sp.csr_array(mu @ parent)
-    bad = _rows_with(above, above.data > slack, n_rows)
-    bad |= _rows_with(mu, (mu.data < -slack) | (mu.data > 1 + slack), n_rows)
-    bad |= np.abs(mu[:, [0]].toarray().ravel() - 1.0) > slack
-    if loss.is_tree:
-        needs = (loss.must & loss.has_children).astype(np.float64)
-        up = sp.csr_array((np.ones(len(owner)), (owner, loss.parent_indices)), shape=(n_nodes, n_nodes))
-        short = sp.csr_array((mu - sp.csr_array(mu @ up)) @ sp.diags_array(needs))
-        bad |= _rows_with(short, short.data > slack, n_rows)
-    return ~bad
-
-
-def _rows_with(matrix: sp.csr_array, wanted: npt.NDArray[np.bool_], n_rows: int) -> npt.NDArray[np.bool_]:
-    rows = np.repeat(np.arange(n_rows), np.diff(matrix.indptr))
-    found = np.zeros(n_rows, dtype=bool)
-    found[rows[wanted]] = True
-    return found
-
-
-def kernel_space(loss: SetHinge, scale: Array) -> Any:
-    """The sets and costs as the kernels want them."""
-    from taxolearn.kernels.closure_rows import Dag
-    from taxolearn.kernels.set_passes import Space
-    from taxolearn.kernels.set_rows import Tree
-
-    n = loss.n_nodes
-    indptr, parents = loss.parent_indptr.astype(np.int64), loss.parent_indices.astype(np.int64)
-    owner = np.repeat(np.arange(n), np.diff(indptr))
-    edges = np.argsort(parents, kind="stable")
-    below = np.concatenate(([0], np.cumsum(np.bincount(parents, minlength=n)))).astype(np.int64)
-    first = np.full(n, -1, dtype=np.int64)
-    first[owner[::-1]] = parents[::-1]
-    tree = Tree(below, owner[edges], first, np.array(loss.must))
-    dag = Dag(indptr, parents, owner, below, edges, owner[edges])
-    largest = max(float(loss.miss.max()), float(loss.false_alarm.max()), np.finfo(np.float64).tiny)
-    least = np.full(n, _LEAST_CURVATURE * largest)
-    return Space(loss.is_tree, tree, dag, np.array(loss.miss), np.array(loss.false_alarm), scale, least)
