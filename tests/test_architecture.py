@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "engines",
         "solvers",
         "structure",
-    },  # fmt: skip
+    },
     "explain": _BASIS | {"vectors", "decoders"},
     "storage": _SLOTS | {"solvers", "certificates", "registry"},
     "metrics": {"structure", "problem", "kernels"},
