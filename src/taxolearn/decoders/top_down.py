@@ -163,7 +163,7 @@ class TopDown:
         """
         check_units(vectors, self.n_units)
         check_beam(beam)
-        ids = self._answers(vectors, X)
+        ids = self._answers(vectors, X, n_threads)
         return one_per_row(ids, np.zeros(len(ids), dtype=vectors.dtype))
 
     def top_k(
@@ -181,7 +181,7 @@ class TopDown:
         check_units(vectors, self.n_units)
         check_k(k, self.n_classes)
         check_beam(beam)
-        answers = self._answers(vectors, X)
+        answers = self._answers(vectors, X, n_threads)
         if k == 1:
             return answers[:, None], np.zeros((len(answers), 1), dtype=vectors.dtype)
         step = _ROWS_TOGETHER
@@ -208,7 +208,7 @@ class TopDown:
         array([[-4.,  0.]])
         """
         check_units(vectors, self.n_units)
-        answers = self._answers(vectors, X)
+        answers = self._answers(vectors, X, n_threads)
         found = np.full((len(answers), self.n_classes), -np.inf, dtype=vectors.dtype)
         for rows, units in vectors.score_blocks(X, n_threads=n_threads):
             self._add_up(units, found[rows])
@@ -254,8 +254,11 @@ class TopDown:
             raise ModelError(f"stored decoder: there are {decoder.n_classes} classes, not {n_classes}")
         return decoder
 
-    def _answers(self, vectors: Vectors, X: Any) -> Ids:
-        """Row by row the class that is reached; rows at the same node are scored together."""
+    def _answers(self, vectors: Vectors, X: Any, n_threads: int) -> Ids:
+        """Row by row the class that is reached; rows at the same node are scored together, or each walks by itself."""
+        options = vectors.walked(X, (self.indptr, self.children, self.unit_start), n_threads)
+        if options is not None:
+            return self.classes[options]
         answers = np.empty(X.shape[0], dtype=np.int32)
         rows, nodes = np.arange(X.shape[0]), np.zeros(X.shape[0], dtype=np.int64)
         while len(rows):

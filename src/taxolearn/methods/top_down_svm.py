@@ -30,8 +30,8 @@ class TopDownSVM(StructuredMethod):
     one against the rest instead, sum over c of 1/2 (||w_c||^2 + b_c^2) + C sum_i c_i loss(+-s_c(x_i)), as
     scikit-learn's linear models at each node do. A row goes from the root to the child of the best score until it
     reaches a class. A class at an inner node is one more child of it: to stop there. Leaves without rows cannot be
-    predicted; nodes with one child have nothing to decide. DAGs are refused: the way to a class must be one. The certificate has
-    a part per inner node, or per child where these are told apart one against the rest.
+    predicted; nodes with one child have nothing to decide. DAGs are refused: the way to a class must be one. The
+    certificate has a part per inner node, or per child where these are told apart one against the rest.
 
     >>> from taxolearn import Taxonomy
     >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Lynx", "Animal/Dog"])

@@ -163,7 +163,7 @@ class SiblingRun:
         self.arrays = self.arrays._replace(slots=self.kernels.repack(self.arrays.slots, room))
 
     def _begin_with(self, dual: sp.csr_array) -> None:
-        """Take over a dual, units x rows, made feasible: nothing negative or at units that are no rivals, sums <= c_i."""
+        """Take over a dual, units x rows, made feasible: nothing negative, nothing at units that are no rivals."""
         check_start(dual, self.shape[::-1])
         entries = sp.coo_array(dual)
         row, cost = entries.col, self.arrays.cost
@@ -210,7 +210,9 @@ class SiblingRun:
 
     def _passes(self) -> bool:
         """Some passes over all rows; whether none was cut short."""
-        for _ in range(_ROUND_PASSES):
+        for _ in range(
+            _ROUND_PASSES if self.history else 1
+        ):  # after the first, the gap to fall from is known
             if self.done >= self.limits.max_iter or self.run.over():
                 break
             self.done += 1
@@ -223,7 +225,9 @@ class SiblingRun:
                 large = np.flatnonzero(gaps > _LARGE_GAP * gaps.sum() / max(1, len(self.weighted)))
                 self._map(_ascend, (self.rng.permutation(large), False))
             if self.history:
-                last = self.history[-1]
+                last = self.history[
+                    -1
+                ]  # the gap seen in passing is that of the past, before a row was improved
                 if seen[1] <= max(_ROUND_SHARE * (last.primal - last.dual), self.limits.tol * last.primal):
                     break  # time for an exact look
         return not self.run.clock.stop[0]

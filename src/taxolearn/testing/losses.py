@@ -27,7 +27,13 @@ def check_loss(loss: Any) -> None:
     assert isinstance(facts, LossFacts), "facts must be a LossFacts"
     assert loss.key() == loss.key(), "key must be the same at every call"
     assert np.isfinite(loss.low_intercept(10.0)), "low_intercept must be a number"
-    {"margin": _check_margin, "softmax": _check_softmax, "structured": _check_structured}[facts.kind](loss)
+    checks = {
+        "margin": _check_margin,
+        "softmax": _check_softmax,
+        "structured": _check_structured,
+        "siblings": _check_siblings,
+    }
+    checks[facts.kind](loss)
 
 
 def _check_margin(loss: Any) -> None:
@@ -112,3 +118,23 @@ def _check_structured(loss: Any) -> None:
     assert not np.diag(margins).any(), "the right answer must have no margin"
     assert not np.diag(scalings).any(), "the right answer must have no scaling"
     assert np.all(scalings >= 0), "a scaling must not be negative"
+
+
+def _check_siblings(loss: Any) -> None:
+    rng = np.random.default_rng(0)
+    n_units = loss.facts.n_units
+    classes = np.repeat(np.arange(loss.n_classes), 5)
+    scores, other = 2.0 * rng.normal(size=(2, len(classes), n_units))
+    value = loss.value(scores, classes)
+    assert np.all(value >= 0), "a loss must not be negative"
+    middle = loss.value(0.5 * (scores + other), classes)
+    assert np.all(middle <= 0.5 * (value + loss.value(other, classes)) + _ROUNDING), "a loss must be convex"
+    for number in range(loss.n_classes):
+        units, own = loss.rivals(number)
+        found = loss.own_units(np.full(n_units, number), np.arange(n_units))
+        expected = np.full(n_units, -1)
+        expected[units] = own
+        assert np.array_equal(found, expected), "own_units and rivals must say the same"
+        clear = np.zeros((1, n_units))
+        clear[0, own] = 1.0
+        assert loss.value(clear, np.array([number]))[0] == 0.0, "a margin of one must cost nothing"

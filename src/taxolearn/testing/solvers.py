@@ -41,7 +41,7 @@ def check_solver(solve: Solve, requires: Requires, objective: Objective, *, tol:
     assert solution.status is Status.CONVERGED, f"stopped by {solution.status.value}"
     certificate = certify(objective, solution)
     assert certificate.holds(tol), f"called converged at a certified gap of {certificate.gap:.2e}"
-    shape = (objective.problem.n_classes, objective.problem.n_rows)
+    shape = (objective.n_units, objective.problem.n_rows)
     assert solution.dual.shape == shape, "the dual must be classes x rows"
     assert told, "who watches must be told"
     assert solution.history, "a history must be kept"

@@ -33,6 +33,9 @@ def check_tie(tie: Any, *, seed: int = 0) -> None:
     if tie.facts.learned:
         _check_learned(tie, pulls)
         return
+    if tie.facts.absolute:
+        _check_absolute(tie, pulls, rng)
+        return
     covariance = tie.covariance
     np.testing.assert_allclose(covariance, factor @ factor.T, atol=_CLOSE, err_msg="covariance is not L L'")
     square = float(np.vdot(pulls, covariance @ pulls))
@@ -68,6 +71,18 @@ def _check_learned(tie: Any, pulls: Any) -> None:
     assert tie.square(pulls) >= fixed * (1 - 1e-9), (
         "the square of the best scales is below that of given ones"
     )
+
+
+def _check_absolute(tie: Any, pulls: Any, rng: np.random.Generator) -> None:
+    """The penalty is the largest of quadratic forms, so its square is the least of theirs; Young's inequality holds."""
+    factor = np.asarray(tie.factor().toarray())
+    _check_young(tie, pulls, factor, rng)
+    fixed = float(np.vdot(factor.T @ pulls, factor.T @ pulls))
+    assert tie.square(pulls) <= fixed * (1 + 1e-9), "the square of the best form is above that of a given one"
+    vectors = rng.normal(size=pulls.shape)
+    assert tie.penalty(vectors) >= 0.5 * float(
+        np.sum(np.linalg.solve(factor @ factor.T, vectors) * vectors)
+    ) * (1 - 1e-9), "the penalty is below a form that it is the largest of"
 
 
 def _close(found: float, expected: float, told: str) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from taxolearn.engines import ThreadEngine, running
 from taxolearn.errors import DataError
 from taxolearn.vectors.products import row_product
 from taxolearn.vectors.scoring import FLOATS, Vectors, picked
 
 _BLOCK_BYTES = 64 * 2**20
+_FEWEST_WALKS = 256  # rows that are worth the loading of a kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +137,34 @@ class ClassVectors(Vectors):
         scores += self.intercept[units]
         return scores
 
+    def walked(self, X: Any, decisions: tuple[Any, Any, Any], n_threads: int = 1) -> Any:
+        """As `Vectors.walked`, for many sparse rows and dense vectors: a row reads the options that it passes.
+
+        >>> rows = sparse.csr_array(np.tile(np.eye(2), (200, 1)))
+        >>> ClassVectors(np.eye(2), np.zeros(2)).walked(rows, ([0, 2], [-1, -1], [0, 2]))[:3].tolist()
+        [0, 1, 0]
+        """
+        X = self._checked(X)
+        if self.is_sparse or not sparse.issparse(X) or X.shape[0] < _FEWEST_WALKS:
+            return None
+        rows = X.astype(self.dtype, copy=False)
+        options = np.empty(X.shape[0], dtype=np.int64)
+        indptr, children, unit_start = (np.asarray(part, dtype=np.int64) for part in decisions)
+        arrays = rows.indptr, rows.indices, rows.data, self.coef, self.intercept, indptr, children, unit_start
+        cuts = np.linspace(0, X.shape[0], max(1, n_threads) + 1).astype(int).tolist()
+        with ThreadEngine(max(1, n_threads)) as engine, running(engine) as run:
+            run.map(_walk, (arrays, options), list(pairwise(cuts)), light=n_threads <= 1)
+        return options
+
     def _product(self, X: Any) -> Callable[[Any], np.ndarray[Any, Any]]:
         return row_product(self.coef, X)
+
+
+def _walk(shared: Any, span: tuple[int, int], clock: Any) -> None:
+    from taxolearn.kernels.walking_rows import walk
+
+    arrays, options = shared
+    walk(*arrays, *span, options)
 
 
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

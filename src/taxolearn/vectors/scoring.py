@@ -118,6 +118,16 @@ class Vectors:
         """
         raise NotImplementedError
 
+    def walked(self, X: Any, decisions: tuple[Any, Any, Any], n_threads: int = 1) -> Any:
+        """The last option of each row that goes down a tree of decisions (indptr, children, unit_start of `TopDown`),
+        scored as `unit_scores` does; None where these vectors have no quick way.
+
+        >>> from taxolearn.vectors import ClassVectors
+        >>> ClassVectors(np.eye(2), np.zeros(2)).walked(np.eye(2), ([0, 2], [-1, -1], [0, 2])) is None
+        True
+        """
+        return None
+
     def with_intercept(self, intercept: Any) -> Self:
         """The same vectors with other intercepts; nothing else is copied.
 
