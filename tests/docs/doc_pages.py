@@ -131,7 +131,7 @@ def _methods_table() -> str:
         "|---|---|---|---|---|---|",
     ]
     for method in METHODS:
-        losses = ", ".join(f"`{loss}`" for loss in method.losses) or "structured hinge"
+        losses = ", ".join(f"`{loss}`" for loss in method.losses) or "its own"
         several = "yes" if method.several else "no"
         cells = (f"`{method.class_name}`", f"`{method.name}`", method.title, losses, several, method.paper)
         lines.append(f"| {' | '.join(cells)} |")

@@ -25,12 +25,14 @@ import taxolearn
 from taxolearn import (
     ClassGraph,
     GraphRecursiveSVM,
+    MulticlassSVM,
     NormalizedHierarchicalSVM,
     OneVsRestSVM,
     RecursiveSVM,
     SharedSVM,
     Taxonomy,
     TextClassifier,
+    TopDownSVM,
 )
 from taxolearn.errors import TaxolearnError
 from taxolearn.storage.manifest import document_checksum
@@ -67,6 +69,9 @@ def _models() -> list[tuple[Any, Any]]:
         (NormalizedHierarchicalSVM(TREE), dense),
         (SharedSVM(TREE), dense),
         (GraphRecursiveSVM(graph=graph), dense),
+        (MulticlassSVM(TREE, kernel="rbf"), dense),
+        (NormalizedHierarchicalSVM(TREE, kernel="poly", kernel_params={"degree": 2}), thin),
+        (TopDownSVM(TREE, kernel="precomputed"), dense @ dense.T),
         (TextClassifier(OneVsRestSVM(TREE), TextFeatures(), titles={"cat": "a cat"}), texts),
     ]
 

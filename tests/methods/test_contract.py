@@ -127,3 +127,21 @@ def test_one_label_in_each_list(method: Method) -> None:
     model = made(method, TREE, LEAVES)
     check_method(model, rows(y), y)
     assert all(isinstance(row, list) for row in model.fit(rows(y), y).predict(rows(y)))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [method for method in METHODS if hasattr(method.kind(), "kernel")],
+    ids=lambda method: method.name,
+)
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_kernels(method: Method, kernel: str) -> None:
+    y = one_label(LEAVES)
+    X = rows(y)
+    if kernel == "precomputed":
+        X = np.exp(-0.1 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    check_method(made(method, TREE, LEAVES, kernel=kernel), X, y)
+    inner = one_label(
+        [name for name in TREE.nodes if name in ("cat", "lion", "lynx", "fox", "tree", "oak")], 7
+    )
+    check_method(made(method, TREE, LEAVES, kernel=kernel), X, inner)

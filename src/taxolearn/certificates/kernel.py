@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from taxolearn.certificates.kernel_ties import GramTie
 from taxolearn.certificates.rounding import PAIRWISE, TINY, Array, Ball, gamma, segment_sums, square
 from taxolearn.certificates.sums import Adjoint, node_sums
 from taxolearn.engines import Run
@@ -43,7 +44,8 @@ class _Noted(NamedTuple):
 
 class KernelSide:
     """Penalty 1/2 sum_n (b_n K b_n' + beta_n^2) / a_n of vectors u_n = sum_i b_ni phi(x_i), and square
-    sum_n a_n (z_n K z_n' + s^2 (sum_i z_ni)^2) of the dual; and scores, which are read once for all rows.
+    sum_n a_n (z_n K z_n' + s^2 (sum_i z_ni)^2) of the dual; and scores, which are read once for all rows. Of ties over
+    units, which have no paths, penalty and square are those of the products of units with each other (`GramTie`).
 
     >>> from dataclasses import replace
     >>> from taxolearn.certificates import structured
@@ -65,11 +67,19 @@ class KernelSide:
         problem, tie, vectors = objective.problem, objective.tie, solution.vectors
         products = problem.products
         assert products is not None
-        if not tie.facts.paths or tie.facts.learned or not objective.loss.facts.tied_bias:
+        pinned = tie.facts.precision and tie.pinned.any()
+        known = tie.facts.paths or tie.facts.absolute or tie.facts.precision
+        if not known or pinned or tie.facts.learned or not objective.loss.facts.tied_bias:
             raise DataError(
-                "certificates through kernels need vectors that are sums along paths, and tied biases"
+                "there is no certificate through kernels for this tie, or for biases of their own"
             )
-        self.X, self.problem_products, self.paths, self.scale = problem.X, products, tie.paths, tie.scale
+        self.X, self.problem_products = problem.X, products
+        self.between: GramTie | None = None
+        self.paths, self.scale = sp.csr_array(sp.eye_array(objective.n_units)), np.ones(objective.n_units)
+        if tie.facts.paths:
+            self.paths, self.scale = tie.paths, tie.scale
+        else:
+            self.between = GramTie(tie, solution.details.get("signs"))
         self.bias_feature, self.adjoint = objective.bias_feature, adjoint
         self.n_rows, self.n_nodes = problem.n_rows, self.paths.shape[1]
         self.products = problem.n_rows * problem.n_rows  # what the losses cost
@@ -125,7 +135,8 @@ class KernelSide:
         """The scores of some rows and bounds on their errors; their parts of penalty and square are noted."""
         n_classes = len(self.intercept)
         scores, errors = np.empty((last - first, n_classes)), np.empty((last - first, n_classes))
-        noted = [np.zeros(self.n_nodes) for _ in _Noted._fields]
+        shape = self.n_nodes if self.between is None else (self.n_nodes, self.n_nodes)
+        noted = [np.zeros(shape) for _ in _Noted._fields]
         step = max(1, _BLOCK_BYTES // (8 * max(1, len(self.columns))))
         with np.errstate(all="ignore"):
             for start in range(first, last, step):
@@ -143,8 +154,12 @@ class KernelSide:
         ]
         for k, (found, most) in enumerate(by_node):
             coef, size = (part[first:last].T.tocsr() for part in self.by_row[k])
-            noted[2 * k] += np.asarray(coef.multiply(found).sum(axis=1)).ravel()
-            noted[2 * k + 1] += np.asarray(size.multiply(most).sum(axis=1)).ravel()
+            if self.between is None:
+                noted[2 * k] += np.asarray(coef.multiply(found).sum(axis=1)).ravel()
+                noted[2 * k + 1] += np.asarray(size.multiply(most).sum(axis=1)).ravel()
+            else:
+                noted[2 * k] += coef @ found.T
+                noted[2 * k + 1] += size @ most.T
         scored, most = by_node[0]
         paths = self.paths.astype(np.float64, copy=False)
         depth = float(np.diff(self.paths.indptr).max(initial=1))
@@ -154,19 +169,21 @@ class KernelSide:
         return (paths @ scored).T + self.intercept, np.asarray(error.T)
 
     def _forms(self, k: int, share: float) -> Ball:
-        """c_n K c_n' of every node, after all rows were read; coefficients are right to `share` of their sizes."""
+        """c_n K c_n' of every node, or c_n K c_m' of all pairs, after all rows were read; coefficients are right to
+        `share` of their sizes."""
         values = np.sum([noted[2 * k] for noted in self._noted.values()], axis=0)
         sizes = np.sum([noted[2 * k + 1] for noted in self._noted.values()], axis=0)
-        squares = self.by_row[k].sizes.power(2).sum(axis=0)
+        wide = self.by_row[k].sizes
+        squares = wide.power(2).sum(axis=0) if self.between is None else (wide.T @ wide).toarray()
         rounding = gamma(2 * self.terms + self.n_rows) + share * (2.0 + share)
-        error = (
-            rounding * sizes + self.problem_products.shift * (1.0 + share) ** 2 * np.asarray(squares).ravel()
-        )
+        error = rounding * sizes + self.problem_products.shift * (1.0 + share) ** 2 * np.asarray(squares)
         lost = self.terms**2 * TINY * (sizes > 0)
-        return Ball(np.broadcast_to(values, self.n_nodes), error + lost)
+        return Ball(values, error + lost)
 
     def penalty(self) -> Ball:
         """1/2 sum_n (b_n K b_n' + beta_n^2) / a_n; infinite where a node of no scale has a vector."""
+        if self.between is not None:
+            return self.between.penalty(self._forms(0, 0.0) + _outer(self.bias))
         has = self.scale > 0
         if np.any(segment_sums(np.abs(self.vectors.coef.data), self.vectors.coef.indptr)[~has] > 0):
             return Ball(np.inf)
@@ -177,10 +194,11 @@ class KernelSide:
     def square(self) -> Ball:
         """sum_n a_n (z_n K z_n' + s^2 (sum_i z_ni)^2)."""
         squares = self._forms(1, self.dual_share)
+        sums = node_sums(sp.csr_array(self.paths.T), self.adjoint) * self.bias_feature
+        if self.between is not None:
+            return self.between.square(squares + _outer(sums))
         if self.bias_feature:
-            squares = squares + square(
-                node_sums(sp.csr_array(self.paths.T), self.adjoint) * self.bias_feature
-            )
+            squares = squares + square(sums)
         found: Ball = (squares * self.scale).sum()
         return found
 
@@ -200,6 +218,12 @@ def kernel_objectives(
     primal = side.penalty() + losses
     lower = Ball(0.0) - adjoint.conjugates.sum()
     return primal, lower if np.isinf(lower.value) else lower - side.square() * 0.5
+
+
+def _outer(numbers: Ball) -> Ball:
+    """The products of all pairs."""
+    errors = np.broadcast_to(numbers.error, numbers.value.shape)
+    return Ball(numbers.value[:, None], errors[:, None]) * Ball(numbers.value[None], errors[None])
 
 
 def _in_problem(vectors: Any, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:

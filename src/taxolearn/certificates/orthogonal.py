@@ -50,7 +50,7 @@ class OrthogonalSide:
         self.columns = ClassColumns(vectors.coef)
         self.tied = objective.bias_feature if objective.loss.facts.tied_bias else 0.0
         self.bias = Ball(vectors.intercept) / self.tied if self.tied else None
-        self.signed = _signed(self.tie, solution.details.get("signs"))
+        self.signed = signed_matrix(self.tie, solution.details.get("signs"))
 
     def penalty(self) -> Ball:
         """1/2 sum_ij K_ij |w_i . w_j|, from the definition."""
@@ -107,15 +107,20 @@ class OrthogonalSide:
             total = total + Ball(float(both.sum()), lost_by)
             residual += float(np.sum((np.abs(rest) + error) ** 2))
             norms += np.add.reduce(found * found, axis=1)
-        inverse = _inverse_norm(self.tie)
+        inverse = inverse_norm(self.tie)
         longer = norm_bounds(norms, vectors.shape[1]) + inverse * np.sqrt(residual)
         moved = 2 * float(longer @ errors) + inverse * float(np.sum(errors**2))
         last = inverse * residual  # of tr(R' M^-1 R), which lies between 0 and this
         return Ball(total.value, total.error + last + moved) if np.any(vectors) else Ball(0.0)
 
 
-def _signed(tie: OrthogonalTie, signs: npt.NDArray[Any] | None) -> sp.csr_array:
-    """K o S; products of K and numbers up to one are not larger than K, also when rounded."""
+def signed_matrix(tie: OrthogonalTie, signs: npt.NDArray[Any] | None) -> sp.csr_array:
+    """K o S; products of K and numbers up to one are not larger than K, also when rounded.
+
+    >>> tie = OrthogonalTie(sp.csr_array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> signed_matrix(tie, np.array([-0.5])).toarray().tolist()
+    [[2.0, -0.5], [-0.5, 2.0]]
+    """
     first, second, weight = tie.pairs
     diagonal = tie.matrix.diagonal()
     if signs is None or not len(weight):
@@ -127,9 +132,12 @@ def _signed(tie: OrthogonalTie, signs: npt.NDArray[Any] | None) -> sp.csr_array:
     return sp.csr_array(beside + beside.T + sp.diags_array(diagonal))
 
 
-def _inverse_norm(tie: OrthogonalTie) -> float:
+def inverse_norm(tie: OrthogonalTie) -> float:
     """||(K o S)^-1|| of every S is at most that of the comparison matrix, and this at most max z / min of its product
     with z, for any z > 0 with such a product: no entry beside its diagonal is positive, and it is the smallest of all.
+
+    >>> round(inverse_norm(OrthogonalTie(sp.csr_array([[2.0, 1.0], [1.0, 2.0]]))), 3)
+    1.0
     """
     comparison = tie.comparison
     z = np.asarray(splu(sp.csc_array(comparison)).solve(np.ones(comparison.shape[0])))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from taxolearn.decoders import passing_decoder, unit_nodes
 from taxolearn.losses import sibling_hinge
 from taxolearn.methods.parameters import check_choice, estimator, parameter
+from taxolearn.methods.row_kernels import RowKernels
 from taxolearn.methods.structured import OneLabel
 from taxolearn.objective import Objective
 from taxolearn.problem import Problem
@@ -21,7 +22,7 @@ def _solver(name: str, value: Any) -> None:
 
 
 @estimator
-class SiblingMethod(OneLabel):
+class SiblingMethod(RowKernels, OneLabel):
     """Base of the estimators whose nodes must beat their siblings along the path of each row's class.
 
     >>> from taxolearn import TransferSVM

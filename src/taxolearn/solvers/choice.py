@@ -57,6 +57,7 @@ _HOMES = {
     "softmax_rows": ("softmax_rows", "solve_softmax_rows"),
     "dual": ("structured", "solve_structured"),
     "kernel_rows": ("kernel_rows", "solve_kernel_rows"),
+    "kernel_siblings": ("kernel_siblings", "solve_kernel_siblings"),
     "pegasos": ("pegasos", "solve_pegasos"),
     "sets": ("sets", "solve_sets"),
     "shared": ("shared", "solve_shared"),
@@ -74,6 +75,10 @@ _BY_KIND = {
     ("dual", "siblings"): "siblings",
     ("dual", "sets"): "sets",
 }
+
+
+# what a solver is called where rows are known by a kernel
+_BY_KERNEL = {"dual": "kernel_rows", "siblings": "kernel_siblings"}
 
 
 class _Solvers(Mapping[str, Solver]):
@@ -105,9 +110,9 @@ def choose_solver(
     """The solver asked for, or with "auto" the one `among` these names that suits best.
 
     "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "siblings" where it compares siblings,
-    "sets" where it is over sets and "kernel_rows" where rows are known by a kernel. With a `checkpoint` the solver must
-    be able to go on from duals. An objective that lacks what the solver asked for requires, or all of them, is an
-    error.
+    "sets" where it is over sets, and all of them for those that take a kernel where rows are known by one. With a
+    `checkpoint` the solver must be able to go on from duals. An objective that lacks what the solver asked for
+    requires, or all of them, is an error.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
@@ -161,8 +166,8 @@ def _by_preference(
 def _named(name: str, objective: Objective, checkpoint: bool) -> tuple[Solver, str | None]:
     """The solver that a name stands for, and in words what it lacks."""
     stands_for = _BY_KIND.get((name, objective.loss.facts.kind), name)
-    if stands_for == "dual" and objective.problem.products is not None:
-        stands_for = "kernel_rows"
+    if objective.problem.products is not None:
+        stands_for = _BY_KERNEL.get(stands_for, stands_for)
     solver = SOLVERS[stands_for]
     missing = solver.requires.missing(objective)
     if missing is not None:
