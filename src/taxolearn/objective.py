@@ -93,7 +93,9 @@ class Objective:
         >>> Objective(make_problem([[0.0], [1.0]], ["a", "b"]), Hinge(), flat(2)).key()[0]
         ('margin', Hinge(margin=1.0))
         """
-        return self.loss.key(), *self.tie.arrays(), self.C, self.bias_feature, self.bias_prior
+        products = self.problem.products
+        kernel = () if products is None else (products.kernel.key(),)
+        return self.loss.key(), *self.tie.arrays(), self.C, self.bias_feature, self.bias_prior, *kernel
 
 
 @dataclass(frozen=True, eq=False)

@@ -195,6 +195,6 @@ def test_every_solver_says_what_it_requires(name: str) -> None:
 
 
 def test_no_solver_of_this_name() -> None:
-    assert len(SOLVERS) == 14
+    assert len(SOLVERS) == 16
     with pytest.raises(KeyError):
         SOLVERS["simplex"]

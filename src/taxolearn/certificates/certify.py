@@ -14,6 +14,7 @@ from taxolearn.certificates import margin, softmax, square, structured
 from taxolearn.certificates.base import Certificate
 from taxolearn.certificates.factor import FactorSide
 from taxolearn.certificates.graph import GraphSide
+from taxolearn.certificates.kernel import kernel_objectives
 from taxolearn.certificates.path_sum import PathSumSide
 from taxolearn.certificates.rounding import Ball
 from taxolearn.certificates.rounding import square as squared
@@ -111,8 +112,10 @@ def _of_parts(whole: Parts, solution: Solution, engine: Engine | None) -> Certif
 
 def _both(objective: Objective, solution: Solution, dual: sp.csr_array, run: Run) -> tuple[Ball, Ball]:
     """The primal and the dual objective."""
-    rows = Rows(objective.problem.X)
-    loss, tie = _LOSS_SIDES[objective.loss.facts.kind], _tie_side(objective.tie.facts)(objective, solution)
+    loss = _LOSS_SIDES[objective.loss.facts.kind]
+    if objective.problem.products is not None:
+        return kernel_objectives(objective, solution, dual, loss, run)
+    rows, tie = Rows(objective.problem.X), _tie_side(objective.tie.facts)(objective, solution)
     has_losses = np.ones(objective.n_units, dtype=bool)
     if loss is margin:
         has_losses = objective.problem.counted

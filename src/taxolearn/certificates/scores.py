@@ -7,7 +7,7 @@ of row and vector, or, where there is time for it, found by one more product.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,21 @@ class Rows:
         entries = slice(ends[0], ends[-1])
         shape = (len(ends) - 1, self.n_features)
         return sp.csr_array((self.X.data[entries], self.X.indices[entries], ends - ends[0]), shape=shape)
+
+
+class RowScores(Protocol):
+    """Scores of rows however they are made, with bounds on their errors; `products` says what all of them take.
+
+    >>> from taxolearn.certificates.columns import ClassColumns
+    >>> scores: RowScores = Scores(Rows(np.eye(2)), ClassColumns(np.eye(2)), np.zeros(2))
+    >>> scores.products
+    8
+    """
+
+    products: int
+
+    def of_rows(self, first: int, last: int) -> tuple[Array, Array]:
+        """The scores of some rows and bounds on their errors, one per row or one per score."""
 
 
 class Scores:

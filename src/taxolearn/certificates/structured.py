@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.certificates.rounding import LEAST_COST, TINY, UNIT, Array, Ball, gamma
-from taxolearn.certificates.scores import Scores
+from taxolearn.certificates.scores import RowScores
 from taxolearn.certificates.sums import Adjoint
 from taxolearn.engines import Run
 from taxolearn.objective import Objective
@@ -22,7 +22,7 @@ _LIGHT = 2**20  # products that take a millisecond
 _SLACK = 1e-9  # share by which a sum of duals may exceed its bound; it is then scaled down to it
 
 
-def losses(objective: Objective, scores: Scores, classes: npt.NDArray[np.bool_], run: Run) -> Ball:
+def losses(objective: Objective, scores: RowScores, classes: npt.NDArray[np.bool_], run: Run) -> Ball:
     """sum_i c_i max(0, max_{l != y} D(l, y) - S(l, y) (s_y - s_l))."""
     problem = objective.problem
     height = max(1, _SCORE_BYTES // (8 * problem.n_classes))
@@ -39,7 +39,7 @@ class _Rows(NamedTuple):
     label: npt.NDArray[np.int64]
     weight: Array
     loss: Any
-    scores: Scores
+    scores: RowScores
 
 
 def _losses_of(shared: _Rows, span: tuple[int, int], clock: Any) -> Ball:

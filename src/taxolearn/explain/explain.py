@@ -1,4 +1,5 @@
-"""Why a row got its class: the score as a sum over features, and the margin at each node of the path.
+"""Why a row got its class: the score as a sum over features, or with a kernel over training rows, and the margin at
+each node of the path.
 
 What an estimator needs for it: `classes_`, `taxonomy`, `vectors_`, `decoder_`, `_rows(X)`, `_path(name)`, and
 `feature_names_in_` if it has names.
@@ -28,7 +29,7 @@ Units = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class ExplainedRow:
-    """The row to explain by its entries: columns, values, names; for a text also its words' shares of them.
+    """The row to explain by what its scores are sums over: columns, values, names; for a text also its words' shares.
 
     `shares` has one row per word and a column for each entry; its rows add up to `values`.
 
@@ -43,7 +44,15 @@ class ExplainedRow:
     shares: sp.csr_array | None = None
 
 
-def explain(estimator: Any, x: Any, *, k: int, runners_up: int, label: Hashable = None) -> Explanation:
+def explain(
+    estimator: Any,
+    x: Any,
+    *,
+    k: int,
+    runners_up: int,
+    label: Hashable = None,
+    titles: Mapping[Hashable, str] | None = None,
+) -> Explanation:
     """Explain the best class of one row, or the class `label`; see `TaxonomyClassifier.explain`.
 
     >>> from taxolearn import OneVsRestSVM
@@ -55,12 +64,9 @@ def explain(estimator: Any, x: Any, *, k: int, runners_up: int, label: Hashable 
     rows = estimator._rows(_one_row(x))
     if rows.shape[0] != 1:
         raise DataError(f"explain takes one row, not {rows.shape[0]}; call it for each row")
-    entries = sp.csr_array(rows)
-    columns = entries.indices
     names = getattr(estimator, "feature_names_in_", None)
-    shown = [f"x{column}" if names is None else str(names[column]) for column in columns.tolist()]
-    row = ExplainedRow(columns, entries.data.astype(np.float64), shown)
-    return explain_row(estimator, rows, row, k=k, runners_up=runners_up, label=label)
+    row = ExplainedRow(*estimator.vectors_.terms(rows, names, estimator.classes_.tolist()))
+    return explain_row(estimator, rows, row, k=k, runners_up=runners_up, label=label, titles=titles)
 
 
 def explain_row(

@@ -31,24 +31,40 @@ class DenseRows(NamedTuple):
     data: Any
 
 
+class GramRows(NamedTuple):
+    """Rows that are known by their products with each other.
+
+    Instead of vectors of nodes there are scores (rows x nodes), which are kept up to date for the rows `ids` only, a
+    block whose products are `gram`; `place` is where each row stands among them. `moved` (block x nodes) adds up by
+    how much the rows of the block have entered the vectors.
+    """
+
+    gram: Any
+    ids: Any
+    place: Any
+    moved: Any
+
+
 def rows_of(X: Any) -> SparseRows | DenseRows:
     """The rows of a CSR matrix or of a C-contiguous array, not copied."""
     return SparseRows(X.indptr, X.indices, X.data) if sp.issparse(X) else DenseRows(X)
 
 
-def _choose(rows: Any, sparse: Callable[..., Any], dense: Callable[..., Any]) -> Callable[..., Any] | None:
+def _choose(rows: Any, *bodies: Callable[..., Any] | None) -> Callable[..., Any] | None:
     layout: Any = getattr(rows, "instance_class", None)
-    return {SparseRows: sparse, DenseRows: dense}.get(layout)
+    return dict(zip((SparseRows, DenseRows, GramRows), bodies, strict=True)).get(layout)
 
 
-def _by_layout(sparse: Callable[..., Any], dense: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Decorate a stub: compiled, it becomes `sparse` or `dense` by the type of `rows`; plain, it calls them."""
+def _by_layout(
+    sparse: Callable[..., Any], dense: Callable[..., Any], gram: Callable[..., Any] | None = None
+) -> Callable[[Any], Any]:
+    """Decorate a stub: compiled, it becomes one of these by the type of `rows`; plain, it calls them."""
 
     def decorate(stub: Any) -> Any:
         arguments = stub.__code__.co_varnames[: stub.__code__.co_argcount]
         # numba wants the overload to have the stub's own argument names
-        chooser: dict[str, Any] = {"_choose": _choose, "sparse": sparse, "dense": dense}
-        exec(f"def choose({', '.join(arguments)}):\n    return _choose(rows, sparse, dense)", chooser)
+        chooser: dict[str, Any] = {"_choose": _choose, "sparse": sparse, "dense": dense, "gram": gram}
+        exec(f"def choose({', '.join(arguments)}):\n    return _choose(rows, sparse, dense, gram)", chooser)
         overload(stub)(chooser["choose"])
         return stub
 
@@ -224,11 +240,18 @@ def _row_scores_dense(rows, i, weights, out):
             out[n] += p * a[n]
 
 
-@_by_layout(_row_scores_sparse, _row_scores_dense)
+def _row_scores_gram(rows, i, weights, out):
+    for n in range(out.shape[0]):
+        out[n] += weights[i, n]
+
+
+@_by_layout(_row_scores_sparse, _row_scores_dense, _row_scores_gram)
 def add_row_scores(rows, i, weights, out):
     """out += weights' x_i for feature-major weights (features x classes or nodes), in the precision of `out`."""
     if isinstance(rows, SparseRows):
         _row_scores_sparse(rows, i, weights, out)
+    elif isinstance(rows, GramRows):
+        _row_scores_gram(rows, i, weights, out)
     else:
         _row_scores_dense(rows, i, weights, out)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
-from taxolearn.kernels.rows import SparseRows, _by_layout
+from taxolearn.kernels.rows import GramRows, SparseRows, _by_layout
 
 MARGIN, SLACK, UNIT = 0, 1, 2  # how a cost Delta enters: (D, S) = (Delta, 1), (Delta, Delta), (1, 1 / Delta)
 
@@ -51,11 +51,18 @@ def _some_scores_dense(rows, i, nodes, chosen, size, out):
             out[q] += value * source[chosen[q]]
 
 
-@_by_layout(_some_scores_sparse, _some_scores_dense)
+def _some_scores_gram(rows, i, nodes, chosen, size, out):
+    for q in range(size):
+        out[q] += nodes[i, chosen[q]]
+
+
+@_by_layout(_some_scores_sparse, _some_scores_dense, _some_scores_gram)
 def add_some_scores(rows, i, nodes, chosen, size, out):
     """out[q] += x_i . nodes[:, chosen[q]] for q < size, in double precision."""
     if isinstance(rows, SparseRows):
         _some_scores_sparse(rows, i, nodes, chosen, size, out)
+    elif isinstance(rows, GramRows):
+        _some_scores_gram(rows, i, nodes, chosen, size, out)
     else:
         _some_scores_dense(rows, i, nodes, chosen, size, out)
 
@@ -76,11 +83,24 @@ def _add_to_some_dense(rows, i, nodes, chosen, size, change):
             target[chosen[q]] += value * change[q]
 
 
-@_by_layout(_add_to_some_sparse, _add_to_some_dense)
+def _add_to_some_gram(rows, i, nodes, chosen, size, change):
+    here = rows.place[i]
+    for q in range(size):
+        rows.moved[here, chosen[q]] += change[q]
+    for r in range(rows.ids.shape[0]):
+        target = nodes[rows.ids[r]]
+        value = rows.gram[here, r]
+        for q in range(size):
+            target[chosen[q]] += value * change[q]
+
+
+@_by_layout(_add_to_some_sparse, _add_to_some_dense, _add_to_some_gram)
 def add_to_some(rows, i, nodes, chosen, size, change):
     """nodes[:, chosen[q]] += change[q] x_i for q < size."""
     if isinstance(rows, SparseRows):
         _add_to_some_sparse(rows, i, nodes, chosen, size, change)
+    elif isinstance(rows, GramRows):
+        _add_to_some_gram(rows, i, nodes, chosen, size, change)
     else:
         _add_to_some_dense(rows, i, nodes, chosen, size, change)
 

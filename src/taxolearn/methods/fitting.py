@@ -141,7 +141,11 @@ class CertifiedClassifier(TaxonomyClassifier):
             empty_classes=self._empty_classes,
             checked=True,
         )
-        return self._fit_problem(problem, y)
+        return self._fit_problem(self._with_products(problem), y)
+
+    def _with_products(self, problem: Problem) -> Problem:
+        """The problem, with products of its rows where a kernel stands for vectors."""
+        return problem
 
     def _fit_problem(self, problem: Problem, y: Any, start: Start | None = None) -> Self:
         """The fit proper, from `start` on if there is one; y is what the labels were given as."""
@@ -203,7 +207,8 @@ class CertifiedClassifier(TaxonomyClassifier):
             f"{self.certificate_.gap:.2e}, above tol={self.tol:g}; {self._advice()}, or accept the gap"
         )
         scales = problem.scales
-        worst = scales.worst() if scales.unevenness() > UNEVEN else []
+        given = problem.products is not None and problem.products.kernel.is_precomputed
+        worst = scales.worst() if not given and scales.unevenness() > UNEVEN else []
         if not worst:
             return said
         names = getattr(self, "feature_names_in_", None)

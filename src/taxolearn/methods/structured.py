@@ -12,6 +12,7 @@ from taxolearn.decoders import Decoder, best_class
 from taxolearn.errors import DataError, LabelError
 from taxolearn.methods.parameters import check_choice, estimator, parameter
 from taxolearn.methods.probabilities import CalibratedProbabilities
+from taxolearn.methods.row_kernels import RowKernels
 from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem
 from taxolearn.solvers.pegasos import PegasosSGD
@@ -91,8 +92,8 @@ class OneLabel(CalibratedProbabilities, _Scales):
 
 
 @estimator
-class StructuredMethod(OneLabel):
-    """Base of the structured max-margin estimators that are solved in the dual or by Pegasos.
+class StructuredMethod(RowKernels, OneLabel):
+    """Base of the structured max-margin estimators that are solved in the dual, also with a kernel, or by Pegasos.
 
     >>> from taxolearn import MulticlassSVM
     >>> issubclass(MulticlassSVM, StructuredMethod)
@@ -109,7 +110,7 @@ class StructuredMethod(OneLabel):
             "`taxolearn.solvers.PegasosSGD`), the optimiser of Choi, Sasaki and Srebro, makes a few passes and "
             "never claims to have converged: the certificate says how near it came. With"
             '  `warm_start=True` a later fit with "dual" begins '
-            "where it ended."
+            'where it ended. A kernel needs "dual".'
         ),
         check=_solver_or_pegasos,
     )

@@ -18,8 +18,8 @@ from taxolearn.objective import Objective
 from taxolearn.problem import Problem
 from taxolearn.solvers import Limits
 from taxolearn.solvers.choice import decomposes
-from taxolearn.solvers.ridge import spectrum_of
-from taxolearn.solvers.ridge_rows import half_ridge, ridge_rows, threads_of
+from taxolearn.solvers.kernel_ridge import decomposed
+from taxolearn.solvers.ridge_rows import half_ridge, threads_of
 from taxolearn.solvers.structure_learning import (
     ByGradients,
     Classifier,
@@ -149,9 +149,9 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
         problem = objective.problem
         with limits.run() as run, threads_of(run):
             classifier: Classifier
-            if self.solver != "gradients" and decomposes(problem):
+            if problem.products is not None or (self.solver != "gradients" and decomposes(problem)):
                 if self._spectrum is None:
-                    self._spectrum = spectrum_of(ridge_rows(problem, objective.bias_feature))
+                    self._spectrum = decomposed(problem, objective.bias_feature)
                 classifier = InEigenbasis(self._spectrum, half_ridge(objective))
             else:
                 classifier = ByGradients(objective, replace(limits, engine=run.engine))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.errors import DataError, EmptyClassWarning, LabelError
+from taxolearn.gram import RowProducts
 from taxolearn.problem.inputs import Array, Matrix, check_class_weight, check_matrix, check_sample_weight
 from taxolearn.problem.labels import Labels, encode_labels
 from taxolearn.problem.scale import ColumnScales, column_scales
@@ -26,7 +27,8 @@ class Problem:
     """Rows X, which classes each row has, and how much every (row, class) loss weighs.
 
     `targets` is rows x classes (CSR of ones). The loss of row i for class l weighs `row_weight[i]` times
-    `positive_weight[l]` if the row has the class, else `negative_weight[l]`.
+    `positive_weight[l]` if the row has the class, else `negative_weight[l]`. With `products` the rows are no vectors:
+    only a kernel of two of them is known.
 
     >>> problem = make_problem([[0.0], [1.0], [2.0]], ["a", "b", "b"])
     >>> problem.classes, problem.targets.toarray().tolist()
@@ -41,6 +43,7 @@ class Problem:
     row_weight: Array
     positive_weight: Array
     negative_weight: Array
+    products: RowProducts | None = None
 
     def __post_init__(self) -> None:
         # one kind of array for the kernels, which are compiled anew for each kind; and no way to write into a
@@ -173,7 +176,10 @@ class Problem:
         labels = Labels(indptr, indices, tuple(range(n_groups)), "names")
         targets = sp.csr_array((np.ones(len(rows)), indices, indptr), shape=(len(rows), n_groups))
         ones = np.ones(n_groups)
-        grouped = Problem(self.X[rows], targets, labels.names, labels, None, weight[rows], ones, ones)
+        products = None if self.products is None else self.products.subset(rows)
+        grouped = Problem(
+            self.X[rows], targets, labels.names, labels, None, weight[rows], ones, ones, products
+        )
         return grouped, rows
 
     def subset(self, rows: npt.NDArray[np.intp]) -> Problem:
@@ -194,6 +200,7 @@ class Problem:
             self.row_weight[rows],
             self.positive_weight,
             self.negative_weight,
+            None if self.products is None else self.products.subset(rows),
         )
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.errors import DataError
+from taxolearn.gram import Gram
 
 if TYPE_CHECKING:
     from taxolearn.problem.problem import Problem
@@ -91,6 +92,9 @@ def check_sizes(problem: Problem, C: float, bias_feature: float) -> None:
     taxolearn.errors.DataError: column 0 of X reaches 1e+200, too large for sums of squares; scale the features, for \
 example with sklearn.preprocessing.StandardScaler
     """
+    if problem.products is not None:
+        _check_products(problem, C, bias_feature)
+        return
     sizes = problem.scales.size
     column = int(np.argmax(sizes))
     weight = problem.row_weight.max() * max(problem.positive_weight.max(), problem.negative_weight.max())
@@ -113,6 +117,18 @@ example with sklearn.preprocessing.StandardScaler
     raise DataError(
         f"C={C:g} times a weight of {weight:g} is too large for sums over the rows; give smaller ones"
     )
+
+
+def _check_products(problem: Problem, C: float, bias_feature: float) -> None:
+    """The same of products of rows, which none exceeds that of some row with itself."""
+    assert problem.products is not None
+    largest = float(np.abs(Gram(problem.X, problem.products).diagonal()).max()) + bias_feature**2
+    weight = problem.row_weight.max() * problem.positive_weight.max() * C * problem.n_rows
+    if max(_log10(largest), 0.0) + max(_log10(float(weight)), 0.0) >= _MOST_DIGITS:
+        raise DataError(
+            f"products of rows reach {largest:.3g} and C times weights {weight:.3g}, too large for sums over the rows; "
+            "scale the features or the kernel's parameters, or give a smaller C"
+        )
 
 
 def _log10(value: float) -> float:

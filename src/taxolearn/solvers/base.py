@@ -146,7 +146,8 @@ class Requires:
     `kinds` of losses; a `smooth` loss or one with a `sparse_dual`; a tie over `paths`, of a `tree`, with a sparse
     `precision`, a `definite` one, with `learned` scales or with none (None: either). Losses of the kinds
     `paths_for` need paths, others do not. `starts` says whether a dual can be gone on from, so
-    that checkpoints make sense.
+    that checkpoints make sense. With `row_products` it is for rows of which a kernel gives products only; else rows
+    must be vectors.
 
     >>> from taxolearn.losses import Logistic
     >>> from taxolearn.problem import make_problem
@@ -167,10 +168,14 @@ class Requires:
     learned: bool | None = False
     starts: bool = True
     paths_for: tuple[Kind, ...] = ()
+    row_products: bool = False
 
     def missing(self, objective: Objective) -> str | None:
         """What the objective lacks, None if nothing."""
         loss, tie = objective.loss.facts, objective.tie.facts
+        products = objective.problem.products
+        if self.row_products != (products is not None):
+            return "rows as vectors, not a kernel of them" if products is not None else "a kernel of the rows"
         if loss.kind not in self.kinds:
             return f"a loss of the kind {' or '.join(self.kinds)}, not {loss.name!r}"
         if self.smooth and not loss.smooth:

@@ -53,12 +53,18 @@ _HOMES = {
     "blocks": ("covariance_sweep", "solve_covariance_sweep"),
     "softmax_rows": ("softmax_rows", "solve_softmax_rows"),
     "dual": ("structured", "solve_structured"),
+    "kernel_rows": ("kernel_rows", "solve_kernel_rows"),
     "pegasos": ("pegasos", "solve_pegasos"),
     "shared": ("shared", "solve_shared"),
     "interior": ("interior", "solve_interior"),
     "decomposition": ("ridge", "solve_ridge"),
     "gradients": ("ridge_gradients", "solve_ridge_gradients"),
+    "kernel_ridge": ("kernel_ridge", "solve_kernel_ridge"),
 }
+
+
+# what a name stands for where rows are known by a kernel
+_WITH_KERNEL = {"dual": "kernel_rows", "decomposition": "kernel_ridge"}
 
 
 class _Solvers(Mapping[str, Solver]):
@@ -89,7 +95,8 @@ def choose_solver(
 ) -> Solver:
     """The solver asked for, or with "auto" the one `among` these names that suits best.
 
-    "descent" stands for "softmax_rows" where the loss is softmax. With a `checkpoint` the solver must be able to go on
+    "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "kernel_rows" where rows are known by a
+    kernel. With a `checkpoint` the solver must be able to go on
     from duals. An objective that lacks what the solver asked for requires, or all of them, is an error.
 
     >>> from taxolearn.losses import Hinge
@@ -143,8 +150,12 @@ def _by_preference(
 
 def _named(name: str, objective: Objective, checkpoint: bool) -> tuple[Solver, str | None]:
     """The solver that a name stands for, and in words what it lacks."""
-    of_rows = name == "descent" and objective.loss.facts.kind == "softmax"
-    solver = SOLVERS["softmax_rows" if of_rows else name]
+    stands_for = name
+    if name == "descent" and objective.loss.facts.kind == "softmax":
+        stands_for = "softmax_rows"
+    elif objective.problem.products is not None:
+        stands_for = _WITH_KERNEL.get(name, name)
+    solver = SOLVERS[stands_for]
     missing = solver.requires.missing(objective)
     if missing is not None:
         return solver, f"solver={name!r} needs {missing}"
@@ -161,6 +172,8 @@ def _suited(objective: Objective, limits: Limits, checkpoint: bool) -> str:
     if loss.kind == "structured":
         return "dual"
     if loss.kind == "square":
+        if objective.problem.products is not None:
+            return "decomposition"
         return "decomposition" if decomposes(objective.problem) and not checkpoint else "gradients"
     if tie.precision:
         return "graph" if loss.kind == "margin" else "newton"
@@ -210,7 +223,7 @@ def suits_interior(objective: Objective) -> bool:
     [False, True]
     """
     problem, kind = objective.problem, objective.loss.facts.kind
-    if sp.issparse(problem.X):
+    if sp.issparse(problem.X) or problem.products is not None:
         return False
     n, classes, width = problem.n_rows, problem.n_classes, problem.n_features + 1
     apart = kind == "margin" and not objective.tie.facts.shares
@@ -227,7 +240,8 @@ def decomposes(problem: Problem) -> bool:
     >>> decomposes(make_problem([[0.0], [1.0]], ["a", "b"]))
     True
     """
-    return min(problem.n_rows, problem.n_features + 1) <= _MOST_DECOMPOSED
+    fewest = problem.n_rows if problem.products is not None else min(problem.n_rows, problem.n_features + 1)
+    return fewest <= _MOST_DECOMPOSED
 
 
 def _is_small(problem: Problem) -> bool:

@@ -13,7 +13,7 @@ from taxolearn.engines import Run
 from taxolearn.objective import Objective, Parts
 from taxolearn.solvers.base import Limits, Progress, Solution, Start, Status, Watch
 from taxolearn.solvers.choice import choose_solver
-from taxolearn.vectors import ClassVectors
+from taxolearn.vectors import ClassVectors, KernelVectors, Vectors
 
 
 def solve(
@@ -98,7 +98,9 @@ def _joined(whole: Parts, found: Sequence[Solution], duals: Sequence[Any]) -> sp
     return whole.join([*known, *rest])
 
 
-def _vectors(whole: Parts, found: Sequence[Solution]) -> ClassVectors:
+def _vectors(whole: Parts, found: Sequence[Solution]) -> Vectors:
+    if whole.problem.products is not None:
+        return _kernel_vectors(whole, [one.vectors for one in found])
     coef = np.zeros((whole.n_units, whole.problem.n_features))
     intercept = np.zeros(whole.n_units)
     for one, units in zip(found, whole.units, strict=True):
@@ -106,3 +108,36 @@ def _vectors(whole: Parts, found: Sequence[Solution]) -> ClassVectors:
         coef[units] = part.toarray() if sp.issparse(part) else part
         intercept[units] = one.vectors.intercept
     return ClassVectors(coef, intercept)
+
+
+def _kernel_vectors(whole: Parts, found: Sequence[Any]) -> KernelVectors:
+    """The vectors of all parts over the support rows of any of them."""
+    problem = whole.problem
+    products = problem.products
+    assert products is not None
+    support = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(one.support for one in found)]))
+    places = [np.searchsorted(support, one.support) for one in found]
+    nodes = [
+        sp.csr_array((one.class_coef.data, place[one.class_coef.indices], one.class_coef.indptr))
+        for one, place in zip(found, places, strict=True)
+    ]
+    for one in nodes:
+        one.resize(one.shape[0], len(support))
+    units = np.concatenate([np.zeros(0, dtype=np.intp), *whole.units]).astype(np.intp)
+    intercept = np.zeros(whole.n_units)
+    intercept[units] = np.concatenate([np.zeros(0), *(one.intercept for one in found)])
+    stacked = sp.coo_array(sp.vstack([sp.csr_array((0, len(support))), *nodes]))
+    shape = (whole.n_units, len(support))
+    coef = sp.csr_array((stacked.data, (units[stacked.row], stacked.col)), shape=shape)
+    order = np.argsort(products.numbers, kind="stable")
+    own = order[np.searchsorted(products.numbers, support, sorter=order)]
+    return KernelVectors(
+        products.kernel,
+        None if products.kernel.is_precomputed else problem.X[own],
+        coef,
+        sp.csr_array(sp.eye_array(whole.n_units)),
+        intercept,
+        support,
+        problem.one_label[0][own].astype(np.int32),
+        problem.n_features,
+    )

@@ -125,7 +125,7 @@ def _ascend(arrays: Arrays, task: tuple[Ids, bool], clock: Clock) -> Array:
     return report
 
 
-def _price(arrays: Arrays, rows: Ids, clock: Clock) -> Array:
+def price_rows(arrays: Arrays, rows: Ids, clock: Clock) -> Array:
     """Summed losses and gaps of some rows at the vectors as they stand, in double precision; fills their slots."""
     from taxolearn.kernels.simplex_passes import price
 
@@ -152,8 +152,6 @@ class StructuredRun:
 
     def __init__(self, objective: Objective, limits: Limits, run: Run, watch: Watch | None = None) -> None:
         from taxolearn.kernels import simplex_passes
-        from taxolearn.kernels.dual_descent import row_squares
-        from taxolearn.kernels.rows import rows_of
 
         problem, tie = objective.problem, objective.tie
         self.kernels, self.objective, self.limits, self.watch = simplex_passes, objective, limits, watch
@@ -167,19 +165,17 @@ class StructuredRun:
         self.n_threads = run.engine.n_workers if entries >= _THREAD_ENTRIES else 1
         steps = entries * tie.n_nodes + problem.n_rows * tie.paths.nnz
         self.light = self.n_threads == 1 and steps <= _LIGHT_STEPS
-        size = problem.n_features * tie.n_nodes
-        single = size * 8 > _SINGLE_BYTES and limits.tol > _SINGLE_TOL
-        rows: Any = rows_of(problem.X)
+        rows, square, nodes, bias_feature = self._layout()
         self.arrays = Arrays(
             rows,
-            row_squares(rows, objective.bias_feature),
+            square,
             label,
             cost,
             kernel_paths(tie.paths, tie.scale),
             kernel_costs(objective.loss),
-            np.zeros((problem.n_features, tie.n_nodes), dtype=np.float32 if single else np.float64),
+            nodes,
             np.zeros(tie.n_nodes),
-            objective.bias_feature,
+            bias_feature,
             self._slots(sp.csr_array(self.shape)),
             np.zeros(problem.n_rows),
         )
@@ -187,6 +183,21 @@ class StructuredRun:
         self.done = 0
         self.exact: Progress | None = None  # of the vectors as they stand
         self.history: list[Progress] = []
+
+    def _layout(self) -> tuple[Any, Array, npt.NDArray[Any], float]:
+        """Rows, their squares, vectors of zero and the bias feature."""
+        from taxolearn.kernels.dual_descent import row_squares
+        from taxolearn.kernels.rows import rows_of
+
+        problem, n_nodes, bias_feature = (
+            self.objective.problem,
+            self.objective.tie.n_nodes,
+            self.objective.bias_feature,
+        )
+        single = problem.n_features * n_nodes * 8 > _SINGLE_BYTES and self.limits.tol > _SINGLE_TOL
+        nodes = np.zeros((problem.n_features, n_nodes), dtype=np.float32 if single else np.float64)
+        rows: Any = rows_of(problem.X)
+        return rows, row_squares(rows, bias_feature), nodes, bias_feature
 
     def _slots(self, dual: sp.csr_array) -> Any:
         count = np.diff(dual.indptr).astype(np.int32)
@@ -286,7 +297,7 @@ class StructuredRun:
     def price(self) -> Progress | None:
         """Primal and dual of the vectors as they stand; None where this is cut short."""
         self._repack(self.kernels.VIOLATORS)
-        report, whole = self._reports(_price, self._pieces(self.weighted))
+        report, whole = self._reports(price_rows, self._pieces(self.weighted))
         if not whole:
             return None
         primal = self._penalty() + report[0]

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from taxolearn.certificates import Certificate
 from taxolearn.decoders import Answers
 from taxolearn.errors import DataError
-from taxolearn.explain import ExplainedRow, Explanation, explain_row
+from taxolearn.explain import ExplainedRow, Explanation, explain, explain_row
 from taxolearn.methods.base import TaxonomyClassifier
 from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
 from taxolearn.storage.writing import save_model
@@ -229,6 +229,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if not isinstance(text, str):
             raise DataError(f"explain takes one text, a str, not {show(text)}")
+        rows = self._rows([text])
+        if (
+            not self.estimator_.vectors_.by_features
+        ):  # words have no part of their own in the products of a kernel
+            return explain(self.estimator_, rows, k=k, runners_up=runners_up, label=label, titles=self.titles)
         found = self.features_.feature_spans(text)
         columns = np.array([feature.column for feature in found], dtype=np.intp)
         words, shares = self.features_.word_shares(text)
@@ -239,7 +244,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             words,
             shares[:, columns],
         )
-        rows = self._rows([text])
         return explain_row(
             self.estimator_, rows, row, k=k, runners_up=runners_up, label=label, titles=self.titles
         )

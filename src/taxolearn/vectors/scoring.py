@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +17,18 @@ FLOATS = (np.float32, np.float64)
 Best = tuple[np.ndarray[Any, np.dtype[np.int32]], np.ndarray[Any, Any]]
 
 
+class Terms(NamedTuple):
+    """What the score of one row is a sum over: columns of `Vectors.entries`, what the row has there, and names.
+
+    >>> Terms(np.array([0]), np.array([2.0]), ["length"]).names
+    ['length']
+    """
+
+    columns: Any
+    values: Any
+    names: Sequence[str]
+
+
 class Vectors:
     """Base of the weights: needs `n_classes`, `n_features`, `dtype`, `intercept` and `_product`.
 
@@ -24,6 +36,8 @@ class Vectors:
     >>> issubclass(ClassVectors, Vectors), issubclass(NodeVectors, Vectors)
     (True, True)
     """
+
+    by_features: ClassVar[bool] = True  # whether scores are sums over the features of a row
 
     if TYPE_CHECKING:
         coef: Any  # weights of the classes, classes x features, dense or a csr_array
@@ -77,6 +91,21 @@ class Vectors:
         array([3., 1.])
         """
         raise NotImplementedError
+
+    def terms(self, X: Any, feature_names: Any = None, classes: Sequence[Any] = ()) -> Terms:
+        """What a score of X, one row, is a sum over: its entries, named by their features.
+
+        >>> from taxolearn.vectors import ClassVectors
+        >>> ClassVectors(np.eye(2), np.zeros(2)).terms(np.array([[0.0, 3.0]])).names
+        ['x1']
+        """
+        row = sparse.csr_array(X)
+        columns = row.indices
+        names = [
+            f"x{column}" if feature_names is None else str(feature_names[column])
+            for column in columns.tolist()
+        ]
+        return Terms(columns, row.data.astype(np.float64), names)
 
     def unit_scores(self, X: Any, units: Any) -> np.ndarray[Any, Any]:
         """The scores of some classes, picked by a slice or an index array, on all rows of X.

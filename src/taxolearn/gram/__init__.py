@@ -1,0 +1,9 @@
+"""Products of rows through a kernel function: what a dual needs of the rows, and no more."""
+
+from __future__ import annotations
+
+from taxolearn.gram.gram import Gram
+from taxolearn.gram.row_kernel import RowKernel, row_kernel
+from taxolearn.gram.row_products import RowProducts, row_products
+
+__all__ = ["Gram", "RowKernel", "RowProducts", "row_kernel", "row_products"]
