@@ -50,7 +50,7 @@ def exponent(sizes: list[int], times: list[float]) -> float:
 
 
 def growth() -> None:
-    n, d, T = [5_000, 10_000, 20_000, 40_000], [250, 500, 1000, 2000], [125, 250, 500, 1000]
+    n, d, T = [4_000, 8_000, 16_000, 32_000], [125, 250, 500, 1000], [63, 125, 250, 500]
     cases = {
         "n": (n, [made(size, 200, 63) for size in n]),
         "d": (d, [made(4_000, size, 63) for size in d]),

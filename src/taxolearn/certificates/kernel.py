@@ -44,8 +44,9 @@ class _Noted(NamedTuple):
 
 class KernelSide:
     """Penalty 1/2 sum_n (b_n K b_n' + beta_n^2) / a_n of vectors u_n = sum_i b_ni phi(x_i), and square
-    sum_n a_n (z_n K z_n' + s^2 (sum_i z_ni)^2) of the dual; and scores, which are read once for all rows. Of ties over
-    units, which have no paths, penalty and square are those of the products of units with each other (`GramTie`).
+    sum_n a_n (z_n K z_n' + s^2 (sum_i z_ni)^2) of the dual; and scores, which are read once for all rows. Of a factor the
+    nodes are its columns. Of ties over units, which have neither, penalty and square are those of the products of units
+    with each other (`GramTie`).
 
     >>> from dataclasses import replace
     >>> from taxolearn.certificates import structured
@@ -68,8 +69,7 @@ class KernelSide:
         products = problem.products
         assert products is not None
         pinned = tie.facts.precision and tie.pinned.any()
-        known = tie.facts.paths or tie.facts.absolute or tie.facts.precision
-        if not known or pinned or tie.facts.learned or not objective.loss.facts.tied_bias:
+        if pinned or tie.facts.learned or tie.facts.by_feature or not objective.loss.facts.tied_bias:
             raise DataError(
                 "there is no certificate through kernels for this tie, or for biases of their own"
             )
@@ -78,8 +78,11 @@ class KernelSide:
         self.paths, self.scale = sp.csr_array(sp.eye_array(objective.n_units)), np.ones(objective.n_units)
         if tie.facts.paths:
             self.paths, self.scale = tie.paths, tie.scale
-        else:
+        elif tie.facts.absolute or tie.facts.precision:
             self.between = GramTie(tie, solution.details.get("signs"))
+        else:
+            self.paths = tie.factor()
+            self.scale = np.ones(self.paths.shape[1])
         self.bias_feature, self.adjoint = objective.bias_feature, adjoint
         self.n_rows, self.n_nodes = problem.n_rows, self.paths.shape[1]
         self.products = problem.n_rows * problem.n_rows  # what the losses cost
@@ -91,7 +94,8 @@ class KernelSide:
         under = sp.csr_array(self.paths.T)
         dual = adjoint.under(under)
         # entries that cancel are off by the sizes of what they are made of
-        sizes = sum((under @ abs(part) for part in adjoint.parts[1:]), under @ abs(adjoint.parts[0]))
+        most = abs(under)
+        sizes = sum((most @ abs(part) for part in adjoint.parts[1:]), most @ abs(adjoint.parts[0]))
         self.dual = _Form(sp.csr_array(dual), sp.csr_array(sizes))
         self.dual_share = float(
             adjoint.relative + gamma(len(adjoint.parts) * np.diff(under.indptr).max(initial=1) + 2.0)
@@ -127,8 +131,8 @@ class KernelSide:
         depth = gamma(np.diff(self.paths.indptr) + 2.0)
         return np.asarray(
             np.abs(paths @ bias.value - self.intercept)
-            + paths @ bias.error
-            + depth * (paths @ np.abs(bias.value))
+            + abs(paths) @ bias.error
+            + depth * (abs(paths) @ np.abs(bias.value))
         )
 
     def of_rows(self, first: int, last: int) -> tuple[Array, Array]:
@@ -164,7 +168,7 @@ class KernelSide:
         paths = self.paths.astype(np.float64, copy=False)
         depth = float(np.diff(self.paths.indptr).max(initial=1))
         moved = self.problem_products.shift * self.by_row[0].sizes[first:last].toarray().T
-        error = paths @ (gamma(self.terms + depth) * most + moved) + self.terms * TINY
+        error = abs(paths) @ (gamma(self.terms + depth) * most + moved) + self.terms * TINY
         error = error + gamma(4) * np.abs(self.intercept)[:, None] + self.offset[:, None]
         return (paths @ scored).T + self.intercept, np.asarray(error.T)
 

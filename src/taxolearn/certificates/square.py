@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.certificates.rounding import LEAST_COST, PAIRWISE, TINY, UNIT, Array, Ball, gamma
-from taxolearn.certificates.scores import Scores
+from taxolearn.certificates.scores import RowScores
 from taxolearn.certificates.sums import Adjoint
 from taxolearn.engines import Run
 from taxolearn.objective import Objective
@@ -19,7 +19,7 @@ _LIGHT = 2**20  # products that take a millisecond
 _DUALS = 2**20  # looked at together
 
 
-def losses(objective: Objective, scores: Scores, classes: npt.NDArray[np.bool_], run: Run) -> Ball:
+def losses(objective: Objective, scores: RowScores, classes: npt.NDArray[np.bool_], run: Run) -> Ball:
     """sum_i c_i sum_l (y_il - s_il)^2; an error e of a score adds at most e (2 |y - s| + e)."""
     problem = objective.problem
     width = max(1, _BLOCK_BYTES // (8 * problem.n_classes))
@@ -41,7 +41,7 @@ class _Rows(NamedTuple):
 
     targets: sp.csr_array
     weight: Array
-    scores: Scores
+    scores: RowScores
 
 
 def _losses_of(shared: _Rows, span: tuple[int, int], clock: Any) -> Ball:

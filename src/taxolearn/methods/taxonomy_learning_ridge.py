@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from taxolearn.errors import ModelError
 from taxolearn.methods.parameters import estimator, number_or, parameter, positive, positive_or_none, whole
@@ -18,8 +19,8 @@ from taxolearn.objective import Objective
 from taxolearn.problem import Problem
 from taxolearn.solvers import Limits, Start
 from taxolearn.solvers.choice import decomposes
-from taxolearn.solvers.ridge import spectrum_of
-from taxolearn.solvers.ridge_rows import half_ridge, ridge_rows, threads_of
+from taxolearn.solvers.kernel_ridge import decomposed
+from taxolearn.solvers.ridge_rows import half_ridge, threads_of
 from taxolearn.solvers.structure_learning import (
     ByGradients,
     Classifier,
@@ -33,6 +34,7 @@ from taxolearn.ties import PathSum, Tie, covariance_tie, flat
 
 Array = npt.NDArray[np.float64]
 
+_MANY_CLASSES = 500  # whose matrices are worth more than one thread
 _LEAST_EDGE = 1e-6  # weight of an edge worth drawing, as a share of the largest
 
 
@@ -148,26 +150,29 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
         return replace(objective, tie=tie), limits, start
 
     def _learned(self, objective: Objective, limits: Limits) -> Learned:
+        n = objective.problem.n_classes
+        with limits.run() as run:
+            with threads_of(run):
+                classifier = self._classifier(objective, replace(limits, engine=run.engine))
+            few = run.engine.n_workers if n > _MANY_CLASSES else 1
+            with threadpool_limits(few, user_api="blas"):
+                return learn_structure(
+                    classifier,
+                    self._prior(n),
+                    np.eye(n) / (self.gamma if self.structure == "sparse_graph" else 1.0),
+                    None if self.scale is None else float(self.scale),
+                    run,
+                    tol=float(self.stationary),
+                    max_turns=int(self.max_turns),
+                )
+
+    def _classifier(self, objective: Objective, limits: Limits) -> Classifier:
         problem = objective.problem
-        with limits.run() as run, threads_of(run):
-            classifier: Classifier
-            if self.solver != "gradients" and decomposes(problem):
-                if self._spectrum is None:
-                    self._spectrum = spectrum_of(ridge_rows(problem, objective.bias_feature))
-                classifier = InEigenbasis(self._spectrum, half_ridge(objective))
-            else:
-                classifier = ByGradients(objective, replace(limits, engine=run.engine))
-            n = problem.n_classes
-            first = np.eye(n) / (self.gamma if self.structure == "sparse_graph" else 1.0)
-            return learn_structure(
-                classifier,
-                self._prior(n),
-                first,
-                None if self.scale is None else float(self.scale),
-                run,
-                tol=float(self.stationary),
-                max_turns=int(self.max_turns),
-            )
+        if problem.products is None and (self.solver == "gradients" or not decomposes(problem)):
+            return ByGradients(objective, limits)
+        if self._spectrum is None:
+            self._spectrum = decomposed(problem, objective.bias_feature)
+        return InEigenbasis(self._spectrum, half_ridge(objective))
 
     def _take_structure(self, covariance: Array, precision: Array, classes: list[Any]) -> None:
         self.covariance_, self.precision_ = covariance, precision

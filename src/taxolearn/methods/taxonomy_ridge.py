@@ -16,15 +16,17 @@ from taxolearn.losses import Loss, Square
 from taxolearn.methods.fitting import SeveralLabels
 from taxolearn.methods.parameters import estimator, is_number, parameter, positive
 from taxolearn.methods.probabilities import CalibratedProbabilities
+from taxolearn.methods.row_kernels import RowKernels
 from taxolearn.methods.taxonomy_matrix import TaxonomyMatrix
 from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem
 from taxolearn.solvers import Limits, Solution, Start, Watch
 from taxolearn.solvers.choice import decomposes
-from taxolearn.solvers.ridge import Spectrum, spectrum_of
-from taxolearn.solvers.ridge_rows import Rotation, ridge_rows, rotation_of, threads_of
+from taxolearn.solvers.kernel_ridge import decomposed
+from taxolearn.solvers.ridge import Spectrum
+from taxolearn.solvers.ridge_rows import Rotation, rotation_of, threads_of
 from taxolearn.structure.names import show
-from taxolearn.ties import Tie
+from taxolearn.ties import Factor, Tie
 
 Array = npt.NDArray[np.float64]
 
@@ -72,7 +74,7 @@ class _Chosen:
 
 
 @estimator
-class RidgeMethod(CalibratedProbabilities, SeveralLabels, _Chosen):
+class RidgeMethod(RowKernels, CalibratedProbabilities, SeveralLabels, _Chosen):
     """Base of TaxonomyRidge and TaxonomyLearningRidge: the square loss, its weight lambda, its solvers.
 
     >>> from taxolearn import TaxonomyRidge
@@ -101,7 +103,7 @@ class RidgeMethod(CalibratedProbabilities, SeveralLabels, _Chosen):
         default="auto",
         doc=(
             '"decomposition" of the rows or the features, whichever are fewer, once for every lambda; "gradients": '
-            "conjugate gradients, for rows and features beyond 4,096."
+            "conjugate gradients, for rows and features beyond 4,096. A kernel has the former only."
         ),
         choices=("auto", "decomposition", "gradients"),
     )
@@ -113,6 +115,21 @@ class RidgeMethod(CalibratedProbabilities, SeveralLabels, _Chosen):
         ),
         choices=("middle", "zero", "tuned"),
     )
+
+    cache_size: float = parameter(
+        default=200.0,
+        doc="With a kernel not known to be definite: MB that its whole matrix may take while it is checked.",
+        check=positive,
+    )
+
+    def _objective(self, problem: Problem) -> Objective:
+        objective = super()._objective(problem)
+        assert isinstance(objective, Objective)
+        if problem.products is not None and objective.tie.facts.precision:
+            return replace(
+                objective, tie=Factor(objective.tie.factor())
+            )  # in the space of a kernel A is its factor
+        return objective
 
     def _loss(self, problem: Problem, tie: Tie) -> Loss:
         return Square()
@@ -148,7 +165,7 @@ class RidgeMethod(CalibratedProbabilities, SeveralLabels, _Chosen):
                 "choose among several with taxolearn.select"
             )
         with limits.run() as run, threads_of(run):
-            return spectrum_of(ridge_rows(objective.problem, objective.bias_feature))
+            return decomposed(objective.problem, objective.bias_feature)
 
     def _solve(
         self, objective: Objective | Parts, limits: Limits, start: Start | None, watch: Watch | None
@@ -223,7 +240,8 @@ class TaxonomyRidge(RidgeMethod, TaxonomyMatrix):
     Divided by C and the summed weight n of the rows this is (10): the mean loss plus lambda tr(W' A^+ W) with
     C = 1 / (2 lambda n); Algorithm 1 as printed drops the n. c_i is the row's `sample_weight`, times the mean
     `class_weight` of its labels. A is given as `covariance` (or metric), as `code`, as `graph`, or by the taxonomy.
-    The solution is exact: one decomposition of rows or features, one of A, and a division.
+    The solution is exact: one decomposition of rows or features, one of A, and a division. With a `kernel`, w . x
+    becomes w . phi(x), and the decomposition is that of its matrix, rows x rows.
 
     Fitted attributes besides the usual ones: `best_lambda_`, and with lambda_="loo" `leave_one_out_`.
 
@@ -241,8 +259,8 @@ def leave_one_out(spectrum: Spectrum, rotation: Rotation, lambdas: Any = None) -
 
     >>> from taxolearn.problem import make_problem
     >>> from taxolearn.ties import flat
-    >>> rows = ridge_rows(make_problem([[-1.0], [-2.0], [1.0], [2.0]], ["a", "a", "b", "b"]), 1.0)
-    >>> leave_one_out(spectrum_of(rows), rotation_of(flat(2)), [0.1]).error.tolist()
+    >>> problem = make_problem([[-1.0], [-2.0], [1.0], [2.0]], ["a", "a", "b", "b"])
+    >>> leave_one_out(decomposed(problem, 1.0), rotation_of(flat(2)), [0.1]).error.tolist()
     [0.0]
     """
     rows = spectrum.rows

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from taxolearn.solvers.dual_averaging import RegularizedDualAveraging, solve_dual_averaging
     from taxolearn.solvers.graph import solve_graph
     from taxolearn.solvers.interior import solve_interior
+    from taxolearn.solvers.kernel_ridge import solve_kernel_ridge
     from taxolearn.solvers.level_sweep import solve_level_sweep
     from taxolearn.solvers.newton import solve_newton
     from taxolearn.solvers.one_vs_rest import solve_one_vs_rest
@@ -35,6 +36,7 @@ _HOMES = {
     "solve_covariance_sweep": "covariance_sweep",
     "solve_graph": "graph",
     "solve_interior": "interior",
+    "solve_kernel_ridge": "kernel_ridge",
     "solve_level_sweep": "level_sweep",
     "solve_newton": "newton",
     "solve_one_vs_rest": "one_vs_rest",
@@ -65,6 +67,7 @@ __all__ = [
     "solve_dual_averaging",
     "solve_graph",
     "solve_interior",
+    "solve_kernel_ridge",
     "solve_level_sweep",
     "solve_newton",
     "solve_one_vs_rest",

@@ -66,6 +66,7 @@ _HOMES = {
     "interior": ("interior", "solve_interior"),
     "decomposition": ("ridge", "solve_ridge"),
     "gradients": ("ridge_gradients", "solve_ridge_gradients"),
+    "kernel_ridge": ("kernel_ridge", "solve_kernel_ridge"),
 }
 
 
@@ -78,7 +79,7 @@ _BY_KIND = {
 
 
 # what a solver is called where rows are known by a kernel
-_BY_KERNEL = {"dual": "kernel_rows", "siblings": "kernel_siblings"}
+_BY_KERNEL = {"dual": "kernel_rows", "siblings": "kernel_siblings", "decomposition": "kernel_ridge"}
 
 
 class _Solvers(Mapping[str, Solver]):
@@ -185,6 +186,8 @@ def _suited(objective: Objective, limits: Limits, checkpoint: bool) -> str:
     if loss.kind in ("structured", "siblings", "sets"):
         return "dual"
     if loss.kind == "square":
+        if objective.problem.products is not None:
+            return "decomposition"
         return "decomposition" if decomposes(objective.problem) and not checkpoint else "gradients"
     if tie.precision:
         return "graph" if loss.kind == "margin" else _smooth(objective, limits)
@@ -259,7 +262,8 @@ def decomposes(problem: Problem) -> bool:
     >>> decomposes(make_problem([[0.0], [1.0]], ["a", "b"]))
     True
     """
-    return min(problem.n_rows, problem.n_features + 1) <= _MOST_DECOMPOSED
+    fewest = problem.n_rows if problem.products is not None else min(problem.n_rows, problem.n_features + 1)
+    return fewest <= _MOST_DECOMPOSED
 
 
 def _is_small(problem: Problem) -> bool:

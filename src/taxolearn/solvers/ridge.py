@@ -118,8 +118,8 @@ class Spectrum:
 def spectrum_of(rows: RidgeRows, exact: bool = False) -> Spectrum:
     """The eigenvectors of the smaller of Z'Z and ZZ'; `exact` ones are the singular vectors of Z.
 
-    Squares lose half of the digits: where columns differ by more than that, Z itself is decomposed, for about ten times
-    the price.
+    Squares lose half of the digits: where columns differ by more than that, Z itself is decomposed, which takes
+    several times as long.
 
     >>> from taxolearn.problem import make_problem
     >>> spectrum_of(ridge_rows(make_problem([[3.0, 0.0, 1.0]] * 2, ["a", "b"]), 0.0)).of_features

@@ -102,16 +102,19 @@ class RidgeRows:
     def solution(self, found: Found, rotation: Rotation, h: float) -> tuple[ClassVectors, sp.csr_array]:
         """Vectors and dual of the classes, from those of the eigenvectors."""
         coef = np.ascontiguousarray(rotation.back(found.vectors).T)
-        dual = rotation.back(found.duals)
-        if not rotation.full:  # targets that no vector of these classes can reach
-            Y = self.targets.toarray()
-            dual = dual + (Y - rotation.back(rotation.of(Y))) / h
-        dual *= self.roots[:, None]
         intercept = np.zeros(len(coef))
         if self.bias_feature:
             intercept = self.bias_feature * coef[:, -1]
             coef = np.ascontiguousarray(coef[:, :-1])
-        return ClassVectors(coef, intercept), sp.csr_array(dual.T)
+        return ClassVectors(coef, intercept), self.dual(found, rotation, h)
+
+    def dual(self, found: Found, rotation: Rotation, h: float) -> sp.csr_array:
+        """The dual of the classes, classes x rows."""
+        dual = rotation.back(found.duals)
+        if not rotation.full:  # targets that no vector of these classes can reach
+            Y = self.targets.toarray()
+            dual = dual + (Y - rotation.back(rotation.of(Y))) / h
+        return sp.csr_array((dual * self.roots[:, None]).T)
 
 
 class Found(NamedTuple):
