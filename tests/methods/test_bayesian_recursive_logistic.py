@@ -99,6 +99,7 @@ def test_learned_variances_predict_better_than_the_first_ones() -> None:
     assert loss(learned) < loss(first)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # as exact as can be
 def test_a_weight_of_two_is_a_row_given_twice_and_of_zero_no_row() -> None:
     X, y = drawn(60)
     weight = np.arange(60) % 3
