@@ -17,7 +17,19 @@ import taxolearn
 from taxolearn.cli.app import _EXAMPLES, run
 from taxolearn.cli.method_list import METHODS
 
-COMMANDS = ("fit", "select", "predict", "evaluate", "inspect", "explain", "convert", "demo", "methods")
+COMMANDS = (
+    "fit",
+    "select",
+    "predict",
+    "evaluate",
+    "inspect",
+    "explain",
+    "audit",
+    "diff",
+    "convert",
+    "demo",
+    "methods",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -78,6 +78,16 @@ class Places:
         tree = self.taxonomy
         return tree.child_indices[tree.child_indptr[node] : tree.child_indptr[node + 1]]
 
+    def across(self, groups: Sequence[Ids]) -> sp.csr_array:
+        """The weights of a mean over all pairs of groups of the mean affinity of their classes."""
+        n, n_pairs = self.under.shape[1], len(groups) * (len(groups) - 1) / 2
+        classes = np.concatenate(groups)
+        group = np.repeat(np.arange(len(groups)), [len(one) for one in groups])
+        share = 1.0 / np.bincount(group)[group]
+        first, second = np.nonzero(group[:, None] != group[None, :])
+        data = share[first] * share[second] / n_pairs
+        return sp.csr_array((data, (classes[first], classes[second])), shape=(n, n))
+
     def between(self, first: Ids, second: Ids, weight: float) -> sp.csr_array:
         """The weights of a contrast that gives each pair of the two groups the same part of `weight`."""
         n = self.under.shape[1]
@@ -181,11 +191,11 @@ def _without_followers(
 def loose(places: Places, alpha: float, elsewhere: Sequence[Hashable] = ()) -> list[Loose]:
     """Inner nodes whose children share no more with one another than with the classes around them.
 
-    What the children share is the mean affinity of classes under different children, less that of the classes under the
-    node with those outside it, under its parent (higher up where there are none). "Nothing" is less than a quarter of
-    what the children of the median node share; it is claimed where even the upper confidence bound is below that, at
-    the level `alpha` divided by the number of nodes (Bonferroni). It takes three nodes to know the median. Nodes that
-    belong `elsewhere`, and the classes below them, are left out: one misplaced child makes no loose parent.
+    What the children share is the mean affinity of classes under different children, compared with the classes around
+    the node, under its parent (higher up where there are too few; see `_own_contrast`). "Nothing" is less than a
+    quarter of what the children of the median node share; it is claimed where even the upper confidence bound is below
+    that, at the level `alpha` divided by the number of nodes (Bonferroni). It takes three nodes to know the
+    median. Nodes that belong `elsewhere`, and the classes below them, are left out: one misplaced child makes no loose parent.
     """
     tree = places.taxonomy
     moved = [places.members(tree.id_of(name)) for name in elsewhere]
@@ -215,35 +225,49 @@ def loose(places: Places, alpha: float, elsewhere: Sequence[Hashable] = ()) -> l
 
 
 def _own_contrast(places: Places, node: int, out: Ids) -> sp.csr_array | None:
-    """Weights of what the children of a node share beyond what they share with others; None if there are no pairs."""
-    mine = np.setdiff1d(places.members(node), out)
+    """Weights of what the children of a node share beyond what they share with others; None if there are no pairs.
+
+    With m_l the means of classes below different children, and m_o, m_p those of classes around the node below
+    different children of its parent, it is the mean of (m_l - m_o) . (m_k - m_p), whatever the centre is.
+    """
+    groups, mine = _groups(places, node, out), np.setdiff1d(places.members(node), out)
+    everything = _groups(places, node, out[:0])
+    if (
+        2 * len(groups) < len(everything) or len(groups) < 2
+    ):  # where most belong elsewhere, that is the finding
+        groups, mine, out = everything, places.members(node), out[:0]
+    around = _around(places, node, np.union1d(places.members(node), out))
+    if len(groups) < 2 or len(around) < 2:
+        return None
+    outside = [places.between(mine, group, 1.0 / len(around)) for group in around]
+    return sp.csr_array(places.across(groups) + places.across(around) - 2.0 * sum(outside))
+
+
+def _groups(places: Places, node: int, out: Ids) -> list[Ids]:
+    """The classes under each child of a node, and the node itself if rows are labelled with it; without those `out`."""
     groups: list[Ids] = []
     taken = out
     for child in places.children(node):
-        own = np.setdiff1d(places.members(int(child)), taken)  # in a DAG a class may be below two children
-        taken = np.union1d(taken, own)
-        groups += [own] if len(own) else []
-    at_node = np.setdiff1d(mine, taken)  # rows may be labelled with the node itself
-    groups += [at_node] if len(at_node) else []
-    outside = np.setdiff1d(_outside(places, node, places.members(node)), out)
-    if len(groups) < 2 or not len(outside):
-        return None
-    pairs = [(a, b) for k, a in enumerate(groups) for b in groups[k + 1 :]]
-    weights = sp.csr_array(places.under.shape[1:] * 2)
-    for first, second in pairs:
-        weights = weights + places.between(first, second, 1.0 / len(pairs))
-    return sp.csr_array(weights - places.between(mine, outside, 1.0))
+        groups.append(np.setdiff1d(places.members(int(child)), taken))
+        taken = np.union1d(taken, groups[-1])  # in a DAG a class may be below two children
+    groups.append(np.setdiff1d(places.members(node), taken))
+    return [group for group in groups if len(group)]
 
 
-def _outside(places: Places, node: int, mine: Ids) -> Ids:
-    """The classes nearest around a node: under its parents, or as far up as it takes."""
+def _around(places: Places, node: int, out: Ids) -> list[Ids]:
+    """The classes around a node, by children of its parents, without those `out`; from as far up as two groups take."""
     level = places.parents(node)
     while len(level):
-        around = np.unique(np.concatenate([places.members(int(parent)) for parent in level]))
-        if len(around) > len(mine):
-            return np.setdiff1d(around, mine)
+        groups: list[Ids] = []
+        taken = out
+        for child in np.unique(np.concatenate([places.children(int(parent)) for parent in level])):
+            groups.append(np.setdiff1d(places.members(int(child)), taken))
+            taken = np.union1d(taken, groups[-1])
+        groups = [group for group in groups if len(group)]
+        if len(groups) >= 2:
+            return groups
         level = np.unique(np.concatenate([places.parents(int(parent)) for parent in level]))
-    return np.empty(0, dtype=np.intp)
+    return []
 
 
 def replaced(tree: Taxonomy, node: Hashable, old: Hashable, new: Hashable) -> Taxonomy:

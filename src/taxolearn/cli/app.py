@@ -11,10 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
+from taxolearn.cli.audit import audit
 from taxolearn.cli.console import Interrupted, escape_what_cannot_be_encoded
 from taxolearn.cli.convert import convert
 from taxolearn.cli.deferred import defer
 from taxolearn.cli.demo import demo
+from taxolearn.cli.diff import diff
 from taxolearn.cli.evaluate import evaluate
 from taxolearn.cli.explain import explain
 from taxolearn.cli.fit import fit
@@ -45,6 +47,8 @@ _EXAMPLES: dict[Callable[..., Any], str] = {
     evaluate: "taxolearn evaluate model test.csv --text title --label path --sep / --by-chapter",
     inspect: "taxolearn inspect model --node S72",
     explain: 'taxolearn explain model "fracture of left femur, initial encounter"',
+    audit: "taxolearn audit train.csv --text title --label path --sep /",
+    diff: "taxolearn diff old.tsv new.tsv --mapping renamed.tsv",
     convert: "taxolearn convert train.svm train.arff --taxonomy hierarchy.txt",
     demo: 'taxolearn demo --text "fracture of left femur, initial encounter"',
     methods: "taxolearn methods --json",

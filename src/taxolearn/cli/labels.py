@@ -162,6 +162,28 @@ def read_taxonomy(path: str) -> Taxonomy:
     return read_edges(path, sep=sep, chains=sep is None)
 
 
+def read_pairs(path: str) -> Iterator[tuple[str, str | None]]:
+    """Lines of one name or two, separated as in `read_taxonomy`; None where there is one.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "renamed.tsv")
+    ...     _ = path.write_text("House cat\\tCat\\nEmu\\n")
+    ...     list(read_pairs(str(path)))
+    [('House cat', 'Cat'), ('Emu', None)]
+    """
+    from taxolearn.datasets._files import text_lines
+
+    sep = _SEPARATORS.get(plain_suffix(path))
+    for line, text in text_lines(path):
+        names = text.rstrip("\r").split(sep) if sep else text.split()
+        if not any(name.strip() for name in names):
+            continue
+        if len(names) > 2 or not names[0].strip():
+            raise FileFormatError(path, line, f"expected an old name and a new one, found {quoted(text)}")
+        yield names[0], names[1] if len(names) == 2 and names[1].strip() else None
+
+
 def read_graph(path: str) -> ClassGraph:
     """The graph of classes of a file: names, and a weight if any, separated as in `read_taxonomy`.
 

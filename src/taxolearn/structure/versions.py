@@ -204,13 +204,13 @@ def _guess_inner(old: Taxonomy, new: Taxonomy, fate: dict[Hashable, Names]) -> N
         alike = {
             other: len(below & kids) / len(below | kids) for other, kids in fresh.items() if below & kids
         }
-        best = max(alike, key=alike.__getitem__, default=None)
-        if best is not None and alike[best] >= _SAME_CHILDREN:
-            fate[name] = (best,)
-            continue
         parts = [other for other in alike if fresh[other] <= below]
         if len(parts) > 1:
             fate[name] = tuple(parts)
+            continue
+        best = max(alike, key=alike.__getitem__, default=None)
+        if best is not None and alike[best] >= _SAME_CHILDREN:
+            fate[name] = (best,)
             continue
         # all of its children are now below one other node that is not above it: it was merged into that one
         homes = {parent for kid in below for parent in new.parents(kid)}
