@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from taxolearn.decoders import best_or_thresholds
-from taxolearn.methods.fitting import TiedIntercepts
 from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.methods.probabilities import CalibratedProbabilities
+from taxolearn.methods.several_labels import TiedIntercepts
 from taxolearn.methods.taxonomy_matrix import TaxonomyMatrix
 
 

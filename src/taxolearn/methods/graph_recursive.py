@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal
 
 from taxolearn.decoders import best_or_thresholds
 from taxolearn.errors import DataError
-from taxolearn.methods.fitting import TiedIntercepts
 from taxolearn.methods.parameters import estimator, number_or, parameter, positive
+from taxolearn.methods.several_labels import TiedIntercepts
 from taxolearn.problem import Problem
 from taxolearn.structure import ClassGraph, Taxonomy
 from taxolearn.structure.names import show

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from taxolearn.decoders import best_or_thresholds
-from taxolearn.methods.fitting import SeveralLabels
 from taxolearn.methods.parameters import estimator, parameter, positive
 from taxolearn.methods.probabilities import CalibratedProbabilities
+from taxolearn.methods.several_labels import SeveralLabels
 from taxolearn.problem import Problem
 from taxolearn.ties import PathSum, flat
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from taxolearn.decoders import best_or_thresholds
-from taxolearn.methods.fitting import TiedIntercepts
 from taxolearn.methods.growing import GrowsClasses
 from taxolearn.methods.parameters import estimator, parameter, positive
 from taxolearn.methods.path_scales import PathScales
+from taxolearn.methods.several_labels import TiedIntercepts
 from taxolearn.problem import Problem
 from taxolearn.ties import PathSum
 

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from taxolearn.decoders import Decoder, best_or_thresholds
 from taxolearn.errors import DataError, ModelError
 from taxolearn.losses import Loss, Square
-from taxolearn.methods.fitting import SeveralLabels
 from taxolearn.methods.parameters import estimator, is_number, parameter, positive
 from taxolearn.methods.probabilities import CalibratedProbabilities
 from taxolearn.methods.row_kernels import RowKernels
+from taxolearn.methods.several_labels import SeveralLabels
 from taxolearn.methods.taxonomy_matrix import TaxonomyMatrix
 from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem
