@@ -71,6 +71,8 @@ def solve_quasi_newton(
 class _QuasiNewton(SmoothIterate):
     """The iterate and its steps; the dual is that of the iterate with the smallest gap below the best objective."""
 
+    turned = True
+
     def __init__(self, objective: Objective, start: Start) -> None:
         super().__init__(objective, start)
         diagonal, bias_diagonal = self.terms.diagonal(self.squares, self.factor)

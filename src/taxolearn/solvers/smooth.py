@@ -38,8 +38,11 @@ class SmoothIterate:
     """An iterate of an objective that is smooth in the vectors, and what is known at it.
 
     The variables are U with W = L U, in which the penalty has curvature one, and the biases. With the dual that belongs
-    to the vectors the gap is half the squared length of the gradient.
+    to the vectors the gap is half the squared length of the gradient. Where they may be `turned`, columns that many
+    classes share are told apart from those of the classes themselves; that costs the last digits.
     """
+
+    turned = False
 
     def __init__(self, objective: Objective, start: Start) -> None:
         self.problem, self.tie = objective.problem, objective.tie
@@ -55,7 +58,8 @@ class SmoothIterate:
         self.own_scale = self.root_scale if by_feature else None  # features x columns, besides the factor
         used = self.matrix[:, self.columns]
         factor = sp.csr_array(used if by_feature else used * self.root_scale[None, :])
-        self.turn = _turn(factor, self.X) if self.tie.facts.shares and not by_feature else None
+        may_turn = self.turned and self.tie.facts.shares and not by_feature
+        self.turn = _turn(factor, self.X) if may_turn else None
         self.factor = _handy(factor) if self.turn is None else factor @ self.turn
         self.factor_transposed = self.factor.T  # W = factor theta'
         # few features: multiply with the factor first, then with the rows of X; many: the other way round, so that
