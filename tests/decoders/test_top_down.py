@@ -233,3 +233,36 @@ def test_bad_questions() -> None:
         TopDown.over(TREE, [1, 1])
     with pytest.raises(DataError, match="there must be one at least"):
         TopDown.over(TREE, [])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_classes_that_are_passed(seed: int) -> None:
+    """Walks that end at leaves only: every decoder question, and the answer by hand."""
+    rng = np.random.default_rng(seed)
+    taxonomy = random_taxonomy(rng, dag=False)
+    classes = some_classes(rng, taxonomy)
+    decoder = TopDown.passing(taxonomy, classes)
+    vectors = ClassVectors(eighths(rng, (decoder.n_units, 5)), eighths(rng, decoder.n_units))
+    X = eighths(rng, (20, 5))
+    check_decoder(decoder, vectors, X)
+    wanted = {a for c in classes for a in taxonomy.ancestors(taxonomy.name_of(c), include_self=True)}
+    ends = {
+        int(k) for k, c in enumerate(classes) if not wanted & set(taxonomy.descendants(taxonomy.name_of(c)))
+    }
+    assert set(decoder.decode(vectors, X).ids.tolist()) <= ends
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_rows_that_walk_by_themselves_come_to_the_same_class(dtype: Any, n_threads: int) -> None:
+    rng = np.random.default_rng(0)
+    taxonomy = random_taxonomy(rng, dag=False, max_nodes=60)
+    decoder = TopDown.over(taxonomy, taxonomy.leaf_ids)
+    coef = rng.normal(size=(decoder.n_units, 30)).astype(dtype)
+    coef[::7] = coef[0]  # ties
+    coef[3, 2] = np.nan
+    vectors = ClassVectors(coef, rng.normal(size=decoder.n_units))
+    X = sparse.random_array((300, 30), density=0.3, format="csr", rng=rng)
+    few = [decoder.decode(vectors, X[[i]]).ids[0] for i in range(300)]
+    assert vectors.walked(X, (decoder.indptr, decoder.children, decoder.unit_start)) is not None
+    assert decoder.decode(vectors, X, n_threads=n_threads).ids.tolist() == few

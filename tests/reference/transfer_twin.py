@@ -94,3 +94,50 @@ def optimum(taxonomy, Z, labels, c, kind: str, K: dict | None = None) -> float:
     problem = cp.Problem(cp.Minimize(penalty + c @ slack), limits)
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
     return float(problem.value)
+
+
+def companion(taxonomy, Z, labels, C: float, kind: str) -> float:
+    """FLATMULT ("flat"), TREELOSS ("tree loss") or HIERMULT ("top-down") by cone programmes; labels are leaves."""
+    if kind != "top-down":
+        return _flat_or_tree_loss(taxonomy, Z, labels, C, tree_loss=kind == "tree loss")
+    alive, total = nodes_with_rows(taxonomy, labels), 0.0
+    for node in alive:
+        children = [child for child in taxonomy.children(node) if child in alive]
+        if len(children) < 2:
+            continue
+        below = [set(taxonomy.leaves_under(child)) for child in children]
+        rows = [i for i, label in enumerate(labels) if any(label in some for some in below)]
+        own = [next(k for k, some in enumerate(below) if labels[i] in some) for i in rows]
+        total += _multiclass(Z[rows], own, np.eye(len(children)), C, 1.0 - np.eye(len(children)))
+    return total
+
+
+def _flat_or_tree_loss(taxonomy, Z, labels, C: float, tree_loss: bool) -> float:
+    if not tree_loss:
+        classes = sorted(set(labels), key=str)
+        own = [classes.index(label) for label in labels]
+        return _multiclass(Z, own, np.eye(len(classes)), C, 1.0 - np.eye(len(classes)))
+    classes = list(taxonomy.leaves)
+    nodes = list(taxonomy.nodes)
+    paths = [set(taxonomy.ancestors(name, include_self=True)) for name in classes]
+    P = np.array([[float(node in path) for node in nodes] for path in paths])
+    cost = np.array([[0.5 * len(a ^ b) for b in paths] for a in paths])
+    return _multiclass(Z, [classes.index(label) for label in labels], P, C, cost)
+
+
+def _multiclass(Z, own, P, C: float, cost) -> float:
+    """1/2 |U|^2 + C sum max_l cost (1 - (w_y - w_l) . z), W = P U."""
+    import cvxpy as cp
+
+    U = cp.Variable((P.shape[1], Z.shape[1]))
+    slack = cp.Variable(len(Z), nonneg=True)
+    W, limits = P @ U, []
+    for i, y in enumerate(own):
+        limits += [
+            cost[y, k] * (1 - (W[y] - W[k]) @ Z[i]) <= slack[i]
+            for k in range(len(P))
+            if k != y and cost[y, k] > 0
+        ]
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(U) + C * cp.sum(slack)), limits)
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    return float(problem.value)
