@@ -4,9 +4,9 @@
 
 The 1,797 digits of scikit-learn and 203 of them once more, moved by noise; 1,300 rows to learn from, 700 to ask about,
 three splits, gamma="scale", C = 10. CPU seconds of the fits, certificate to a gap of 1e-3 included, and the accuracy of
-both; SVC solves 45 problems of two classes each and proves nothing, so its time is a mark, not a bar. Also how much
-of the kernel's matrix is computed when a twentieth of it may be kept. It fails where accuracy is more than half a point
-below SVC's, or a certificate does not hold. Compilation is not counted: a small fit comes first.
+both; SVC solves 45 problems of two classes each and proves nothing, so that its time is a mark, not a bar. Then a fit
+that may keep a twentieth of the kernel's matrix. It fails where accuracy is more than half a point below SVC's, or a
+certificate does not hold. Compilation is not counted: a small fit comes first.
 """
 
 from __future__ import annotations

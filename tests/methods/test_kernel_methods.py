@@ -60,13 +60,17 @@ CONFIGURATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "parameters"), CONFIGURATIONS)
-@pytest.mark.parametrize("taxonomy", [TREE, DAG], ids=["tree", "dag"])
+@pytest.mark.parametrize(
+    ("kind", "parameters", "taxonomy"),
+    [
+        *((*configuration, TREE) for configuration in CONFIGURATIONS),
+        (HierarchicalSVM, {"cost": "tree"}, DAG),
+        (NormalizedHierarchicalSVM, {}, DAG),
+    ],
+)
 def test_the_linear_kernel_is_the_linear_method(
     kind: Any, parameters: dict[str, Any], taxonomy: Taxonomy
 ) -> None:
-    if kind in TOP_DOWN and taxonomy is DAG:
-        taxonomy = TREE
     given = {
         "C": 2.0,
         "tol": 1e-10,
