@@ -194,8 +194,9 @@ def loose(places: Places, alpha: float, elsewhere: Sequence[Hashable] = ()) -> l
     What the children share is the mean affinity of classes under different children, compared with the classes around
     the node, under its parent (higher up where there are too few; see `_own_contrast`). "Nothing" is less than a
     quarter of what the children of the median node share; it is claimed where even the upper confidence bound is below
-    that, at the level `alpha` divided by the number of nodes (Bonferroni). It takes three nodes to know the median.
-    Nodes that belong `elsewhere`, and the classes below them, are left out: one misplaced child makes no loose parent.
+    that, at the level `alpha` divided by the number of nodes (Bonferroni). It takes three nodes to know the
+    median. Nodes that belong `elsewhere`, and the classes below them, are left out: one misplaced child makes no loose
+    parent.
     """
     tree = places.taxonomy
     moved = [places.members(tree.id_of(name)) for name in elsewhere]
