@@ -103,7 +103,7 @@ class Parts:
     """A sum of objectives that have no vector in common: solved and certified part by part.
 
     `problem` is that of all rows; `rows` and `units` say, for each part, which of these rows and which of the vectors
-    of the whole it has. Duals of the whole are units x rows.
+    of the whole it has, and `features`, which of the features (None: all). Duals of the whole are units x rows.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
@@ -120,6 +120,7 @@ class Parts:
     rows: tuple[Ids, ...]
     units: tuple[Ids, ...]
     n_units: int
+    features: tuple[Ids | None, ...] = ()
 
     @property
     def loss(self) -> Any:
@@ -142,6 +143,7 @@ class Parts:
             tuple(place[own[some]] for own, some in zip(self.rows, kept, strict=True)),
             self.units,
             self.n_units,
+            self.features,
         )
 
     def key(self) -> tuple[Any, ...]:

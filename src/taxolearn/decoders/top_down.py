@@ -258,8 +258,8 @@ class TopDown:
         """Row by row the class that is reached; rows at the same node are scored together, or each walks by itself."""
         options = vectors.walked(X, (self.indptr, self.children, self.unit_start), n_threads)
         if options is not None:
-            found: Ids = self.classes[options]
-            return found
+            reached: Ids = self.classes[options]
+            return reached
         answers = np.empty(X.shape[0], dtype=np.int32)
         rows, nodes = np.arange(X.shape[0]), np.zeros(X.shape[0], dtype=np.int64)
         while len(rows):

@@ -54,15 +54,18 @@ class TopDownSVM(StructuredMethod):
     def _objective(self, problem: Problem) -> Parts:
         self._check_labels(problem)
         decoder = top_down_decoder(problem)
-        parts, rows, units = [], [], []
+        parts, rows, units, features = [], [], [], []
         for choice in decoder.choices():
             group = np.full(problem.n_classes, -1)
             group[choice.classes] = choice.option
             n_options = choice.units.stop - choice.units.start
             below, own = problem.regrouped(group, n_options)
+            below, seen = below.compacted()
             tie = flat(n_options)
             loss = structured_hinge(below, tie) if self.loss == "multiclass" else LOSSES[self.loss]
             parts.append(Objective(below, loss, tie, self.C, self._bias_feature))
             rows.append(own)
+            features.append(seen)
             units.append(np.arange(choice.units.start, choice.units.stop))
-        return Parts(problem, tuple(parts), tuple(rows), tuple(units), decoder.n_units)
+        whole = tuple(parts), tuple(rows), tuple(units)
+        return Parts(problem, *whole, decoder.n_units, tuple(features))

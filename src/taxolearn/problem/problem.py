@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -181,6 +181,25 @@ class Problem:
             self.X[rows], targets, labels.names, labels, None, weight[rows], ones, ones, products
         )
         return grouped, rows
+
+    def compacted(self) -> tuple[Problem, npt.NDArray[np.intp] | None]:
+        """The same problem on those features alone that a sparse row has, and which these are; None: all of them.
+
+        Vectors are zero at all others. It pays where a problem has few of many rows.
+
+        >>> problem = make_problem(sp.csr_array([[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]]), ["a", "b"])
+        >>> few, features = problem.compacted()
+        >>> few.X.shape, features.tolist()
+        ((2, 1), [1])
+        """
+        if not sp.issparse(self.X):
+            return self, None
+        features, place = np.unique(self.X.indices, return_inverse=True)
+        if 2 * len(features) > self.n_features or not len(features):
+            return self, None
+        shape = (self.n_rows, len(features))
+        X = sp.csr_array((self.X.data, place.astype(self.X.indices.dtype), self.X.indptr), shape=shape)
+        return replace(self, X=X), features
 
     def subset(self, rows: npt.NDArray[np.intp]) -> Problem:
         """The same problem on some of its rows (the classes stay).

@@ -107,7 +107,7 @@ def _solve_parts(
             inner = replace(inner, max_iter=1, max_seconds=1e-9) if ended else inner
             first = None if duals[number] is None else Start(duals[number])
             found.append(solve(part, inner, first, None, asked=asked, among=among, goes_on=goes_on))
-            history.append(_progress(run, found, len(whole.parts)))
+            history.append(_progress(run, found[-1], history, len(whole.parts)))
             if watch is not None:
                 watch(history[-1], lambda: _joined(whole, found, duals))
     status = next((one.status for one in found if one.status is not Status.CONVERGED), Status.CONVERGED)
@@ -121,10 +121,12 @@ def _solve_parts(
     )
 
 
-def _progress(run: Run, found: Sequence[Solution], total: int) -> Progress:
-    primal = sum(one.history[-1].primal for one in found if one.history)
-    dual = sum(one.history[-1].dual for one in found if one.history)
-    return Progress(run.clock.seconds, len(found), primal, dual, total)
+def _progress(run: Run, one: Solution, before: Sequence[Progress], total: int) -> Progress:
+    """What is known after one more part."""
+    primal, dual = (before[-1].primal, before[-1].dual) if before else (0.0, 0.0)
+    if one.history:
+        primal, dual = primal + one.history[-1].primal, dual + one.history[-1].dual
+    return Progress(run.clock.seconds, len(before) + 1, primal, dual, total)
 
 
 def _joined(whole: Parts, found: Sequence[Solution], duals: Sequence[Any]) -> sp.csr_array:
@@ -142,9 +144,14 @@ def _vectors(whole: Parts, found: Sequence[Solution]) -> Vectors:
         return _kernel_vectors(whole, [one.vectors for one in found])
     coef = np.zeros((whole.n_units, whole.problem.n_features))
     intercept = np.zeros(whole.n_units)
-    for one, units in zip(found, whole.units, strict=True):
+    features = whole.features or (None,) * len(found)
+    for one, units, some in zip(found, whole.units, features, strict=True):
         part = one.vectors.coef
-        coef[units] = part.toarray() if sp.issparse(part) else part
+        part = part.toarray() if sp.issparse(part) else part
+        if some is None:
+            coef[units] = part
+        else:
+            coef[units[:, None], some] = part
         intercept[units] = one.vectors.intercept
     return ClassVectors(coef, intercept)
 
