@@ -45,7 +45,9 @@ def main() -> int:
         held = held and ours.certificate_.holds(TOL)
         vectors, certificate = ours.vectors_, ours.certificate_
         print(f"split {split}: {vectors}, {certificate}, {ours.n_iter_} passes")
-    small = MulticlassSVM(**{**ours.get_params(), "cache_size": TRAIN**2 * 8 / 2**20 / 20}).fit(X[train], y[train])
+    small = MulticlassSVM(**{**ours.get_params(), "cache_size": TRAIN**2 * 8 / 2**20 / 20}).fit(
+        X[train], y[train]
+    )
     held = held and small.certificate_.holds(TOL)
     print(f"with a twentieth of the matrix kept: {small.certificate_}, {small.n_iter_} passes")
     accuracy = [float(np.mean([value for k, value in scores if k == number])) for number in (0, 1)]
