@@ -268,7 +268,7 @@ def _learned(header: dict[str, Any], arrays: Arrays) -> Arrays:
     """What a method learned besides; models of older versions have nothing of that."""
     found = {}
     for name in entry({"learned": [], **header}, "learned", list):
-        array = arrays.get(f"learned/{name}")
+        array = arrays.get(f"learned/{name}") if isinstance(name, str) else None
         if array is None or array.dtype != np.float64 or not np.isfinite(array).all():
             raise ModelError(f"the array 'learned/{str(name)[:40]}' should hold finite float64 numbers")
         found[name] = array
