@@ -115,6 +115,7 @@ def test_stored_options_are_checked(wrong: Any) -> None:
 def test_other_solvers_are_refused(method: Any, wrong: Any) -> None:
     X, y = blobs()
     with pytest.raises(
-        DataError, match=r"^solver=.* is not known; choose 'auto', 'dual', 'interior' or 'pegasos'$"
+        DataError,
+        match=r"^solver=.* is not known; choose 'auto', 'dual', 'interior', 'pegasos' or 'averaging'$",
     ):
         method(TREE, solver=wrong).fit(X, y)
