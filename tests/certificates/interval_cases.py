@@ -205,7 +205,7 @@ def make_case(seed: int, wild: bool = True) -> Case:
     """The case of a seed, all losses and ties by turns; ordinary data unless `wild`."""
     rng = np.random.default_rng([seed, int(wild)])
     loss_name, tie_name = LOSSES[seed % len(LOSSES)], TIES[seed // len(LOSSES) % len(TIES)]
-    if tie_name == "scales by feature" and loss_name == "structured":
+    if tie_name == "scales by feature" and loss_name in ("structured", "square"):
         loss_name = "softmax"  # a bias that is a feature has no scale
     names = INNER if "inner" in tie_name else LEAVES
     n, width = int(rng.integers(3, 5)), int(rng.integers(1, 3))

@@ -367,7 +367,7 @@ def test_a_trial_on_fewer_rows_leaves_the_checkpoint_alone(options: dict[str, An
         ({"root": "loose"}, "root='loose' is not known; choose 'pinned' or 'free'"),
         (
             {"solver": "best"},
-            "solver='best' is not known; choose 'auto', 'tree', 'descent', 'newton', 'levels' or 'interior'",
+            "solver='best' is not known; choose 'auto', 'tree', 'descent', 'newton', 'lbfgs', 'levels' or 'interior'",
         ),
         ({"weights": -1.0}, "weights=-1.0 is not allowed; give a positive number"),
         ({"weights": [1.0, 2.0]}, r"node weights have shape \(2,\), but the taxonomy has 7 nodes"),

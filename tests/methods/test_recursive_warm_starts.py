@@ -61,7 +61,8 @@ def test_a_fit_that_is_stopped_keeps_better_weights_of_the_one_before(
 
 @pytest.mark.parametrize(
     ("solver", "tol"),
-    [("levels", 1e-4), ("newton", 1e-4), ("lbfgs", 1e-4), ("descent", 1e-4), ("tree", 5e-2)],
+    # not "lbfgs": what it remembers of its steps is gone after each fit
+    [("levels", 1e-4), ("newton", 1e-4), ("descent", 1e-4), ("tree", 5e-2)],
 )
 def test_fits_of_one_pass_each_come_to_the_optimum(solver: str, tol: float) -> None:
     X, y = blobs(spread=2.0)

@@ -13,10 +13,6 @@ from taxolearn.decoders.label_space import LabelSpace
 from taxolearn.decoders.set_programme import SetProgramme
 from taxolearn.engines import Clock, ThreadEngine
 from taxolearn.errors import DataError
-from taxolearn.kernels.closures import best_closures
-from taxolearn.kernels.set_search import search_sets
-from taxolearn.kernels.tree_set_changes import best_tree_sets_of
-from taxolearn.kernels.tree_sets import best_tree_sets
 from taxolearn.structure.names import show
 
 Floats = npt.NDArray[np.float64]
@@ -131,6 +127,11 @@ def _in_blocks(space: LabelSpace, rows: Floats, at_most: int | None, n_threads: 
 
 
 def _solved(space: LabelSpace, rows: Floats, at_most: int | None) -> LabelSets:
+    from taxolearn.kernels.closures import best_closures
+    from taxolearn.kernels.set_search import search_sets
+    from taxolearn.kernels.tree_set_changes import best_tree_sets_of
+    from taxolearn.kernels.tree_sets import best_tree_sets
+
     if space.is_tree:
         tree = (space.parent, space.subtree_end, space.must)
         values, indptr, indices = best_tree_sets(rows, *tree)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.errors import DataError, LabelError
-from taxolearn.kernels.closures import Dag, dag_arrays
 from taxolearn.problem import Problem
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
@@ -227,12 +226,14 @@ class LabelSpace:
         return end
 
     @cached_property
-    def dag(self) -> Dag:
+    def dag(self) -> Any:
         """Parents and children for the kernels of DAGs.
 
         >>> LabelSpace.star(2).dag.child_indices
         array([1, 2], dtype=int32)
         """
+        from taxolearn.kernels.closures import dag_arrays
+
         return dag_arrays(self.parent_indptr, self.parent_indices)
 
     @cached_property

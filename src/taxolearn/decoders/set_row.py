@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from taxolearn.decoders.base import Contest
 from taxolearn.decoders.label_space import LabelSpace
-from taxolearn.kernels.dag_set_changes import Room, add_node, drop_node, find_chains, make_room
-from taxolearn.kernels.tree_sets import climb_tree
 from taxolearn.vectors import Vectors
 
 Nodes = frozenset[int]
@@ -92,6 +90,8 @@ class SetRow:
 
     def _nodes_of(self, node: int) -> tuple[Nodes, Nodes | None]:
         """The best set with the node, and the best one without it, None if there is none."""
+        from taxolearn.kernels.dag_set_changes import add_node, drop_node
+
         if self.space.is_tree:
             return self._with_in_tree(node), self._without_in_tree(node)
         chosen = frozenset(self.chosen.tolist())
@@ -107,8 +107,10 @@ class SetRow:
         return chosen, left | frozenset(room.nodes[dropped:end].tolist())
 
     @cached_property
-    def _room(self) -> Room:
-        room: Room = make_room(self.space.n_nodes)
+    def _room(self) -> Any:
+        from taxolearn.kernels.dag_set_changes import find_chains, make_room
+
+        room = make_room(self.space.n_nodes)
         room.chosen[self.chosen] = True
         find_chains(self.potential, self.space.dag, self.space.must, -1, room)
         return room
@@ -116,6 +118,8 @@ class SetRow:
     @cached_property
     def _climbed(self) -> tuple[list[float], list[int]]:
         """The value of each node with what is below it, and the child that it needs, -1 if none."""
+        from taxolearn.kernels.tree_sets import climb_tree
+
         n = self.space.n_nodes
         value, pick = np.empty(n), np.empty(n, dtype=np.int32)
         room = np.zeros(n), np.full(n, -np.inf), np.full(n, -1, dtype=np.int32)

@@ -18,8 +18,6 @@ from taxolearn.decoders.label_sets import LabelSets, decode_sets
 from taxolearn.decoders.label_space import LabelSpace
 from taxolearn.decoders.set_row import SetRow
 from taxolearn.errors import DataError, ModelError
-from taxolearn.kernels.dag_set_changes import dag_changes
-from taxolearn.kernels.tree_set_changes import tree_marginals
 from taxolearn.vectors import Vectors
 from taxolearn.vectors.scoring import check_beam, check_k
 
@@ -248,6 +246,9 @@ class Sets:
 
     def _changes(self, potentials: Floats, sets: LabelSets, indptr: Any, numbers: Any) -> Floats:
         """What the classes numbers[indptr[i]:indptr[i + 1]] matter to row i."""
+        from taxolearn.kernels.dag_set_changes import dag_changes
+        from taxolearn.kernels.tree_set_changes import tree_marginals
+
         space = self.space
         nodes = space.class_nodes[numbers]
         rows = np.repeat(np.arange(len(potentials)), np.diff(indptr))

@@ -35,6 +35,7 @@ class SetHinge:
     `class_nodes` is the node of every class. `parent_indptr` and `parent_indices` are the parents of every node, as
     CSR; parents have smaller numbers.
 
+    >>> from taxolearn.structure import Taxonomy
     >>> tree = Taxonomy.from_paths(["Cat/Lion", "Cat/Lynx", "Dog"])
     >>> ones = np.ones(tree.n_nodes)
     >>> loss = SetHinge(tree.leaf_ids, tree.parent_indptr, tree.parent_indices, ~tree.is_leaf, ones, ones)
@@ -229,6 +230,7 @@ def set_hinge(
     "all" (the paper), the "root" only, or "auto": those at which the labels of no row end.
 
     >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.structure import Taxonomy
     >>> tree = Taxonomy.from_paths(["Cat/Lion", "Cat/Lynx", "Dog"])
     >>> problem = make_problem([[0.0], [1.0]], [["Lion", "Lynx"], ["Dog"]], tree)
     >>> loss = set_hinge(problem, cost="leaves", miss_cost=2.0)

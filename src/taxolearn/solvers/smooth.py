@@ -59,7 +59,8 @@ class SmoothIterate:
         used = self.matrix[:, self.columns]
         factor = sp.csr_array(used if by_feature else used * self.root_scale[None, :])
         may_turn = self.turned and self.tie.facts.shares and not by_feature
-        self.turn = _turn(factor, self.X) if may_turn else None
+        has_losses = self.problem.counted if objective.loss.facts.kind == "margin" else slice(None)
+        self.turn = _turn(factor, factor[has_losses], self.X) if may_turn else None
         self.factor = _handy(factor) if self.turn is None else factor @ self.turn
         self.factor_transposed = self.factor.T  # W = factor theta'
         # few features: multiply with the factor first, then with the rows of X; many: the other way round, so that
@@ -144,18 +145,19 @@ def _columns(tie: Any) -> tuple[sp.csr_array, npt.NDArray[np.intp], Array]:
     return factor, np.arange(factor.shape[1]), np.ones(factor.shape[1])
 
 
-def _turn(factor: sp.csr_array, X: Any) -> Array | None:
+def _turn(factor: sp.csr_array, with_losses: sp.csr_array, X: Any) -> Array | None:
     """Orthonormal columns Q that make those of factor @ Q orthogonal; None where that costs more than it saves.
 
-    Vectors shared by many classes and those of the classes themselves are then told apart, and the Hessian is closer to
-    its diagonal: U = Q V has the penalty of V, and no other U with the same scores has a smaller one.
+    Only the rows of classes that have losses count: what no such class has stays zero. Vectors shared by many classes
+    and those of the classes themselves are then told apart, and the Hessian is closer to its diagonal: U = Q V has the
+    penalty of V, and no other U with the same scores has a smaller one.
     """
     n_classes = factor.shape[0]
     if sp.issparse(X) or n_classes > _MOST_AXES or n_classes**2 > _TURNED_FOR * X.size:
         return None
-    values, classes = np.linalg.eigh((factor @ factor.T).toarray())
+    values, classes = np.linalg.eigh((with_losses @ with_losses.T).toarray())
     kept = values > _NO_EIGENVALUE * values[-1]
-    return np.asarray(factor.T @ (classes[:, kept] / np.sqrt(values[kept])))
+    return np.asarray(with_losses.T @ (classes[:, kept] / np.sqrt(values[kept])))
 
 
 def _handy(factor: sp.csr_array) -> Any:

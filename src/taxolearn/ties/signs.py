@@ -57,7 +57,8 @@ def signed_inverse(
 ) -> Array:
     """(K o S)^-1, dense and symmetric.
 
-    >>> signed_inverse(np.full(2, 2.0), (np.array([0]), np.array([1]), np.array([1.0])), np.zeros(1)).tolist()
+    >>> pairs = (np.array([0]), np.array([1]), np.array([1.0]))
+    >>> signed_inverse(np.full(2, 2.0), pairs, np.zeros(1)).round(9).tolist()
     [[0.5, 0.0], [0.0, 0.5]]
     """
     first, second, weight = pairs
