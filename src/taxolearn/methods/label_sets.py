@@ -98,14 +98,16 @@ class SetMethod(StructuredMethod):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_label = self.kernel is None
         return tags
 
     def _check_labels(self, problem: Problem) -> None:
-        """Any number of labels will do."""
+        """Any number of labels will do, but for rows that are known by a kernel."""
+        if self.kernel is not None:
+            super()._check_labels(problem)
 
     def _objective(self, problem: Problem) -> Objective | Parts:
-        if not has_several(problem):
+        if self.kernel is not None or not has_several(problem):
             return super()._objective(problem)
         self._refuse_pegasos()
         tied = self._tie(problem)
@@ -114,7 +116,7 @@ class SetMethod(StructuredMethod):
         return self._over_sets(problem, scale, cost)
 
     def _refuse_pegasos(self) -> None:
-        if self._by_pegasos or self.solver == "interior":
+        if self._by_pegasos or self.solver not in ("auto", "dual"):
             raise DataError(
                 f"solver={show(self.solver)} learns from one label per row; with several use solver='auto'"
             )

@@ -87,7 +87,8 @@ class Posterior:
     @property
     def entropy(self) -> float:
         """Up to what the prior's own normalisation cancels: 1/2 sum (log v + 1)."""
-        return 0.5 * float(np.sum(np.log(self.variance)) + self.variance.size)
+        least = np.finfo(np.float64).tiny  # a huge feature leaves no variance that can be told from zero
+        return 0.5 * float(np.sum(np.log(np.maximum(self.variance, least))) + self.variance.size)
 
     def towards(self, other: Posterior, step: float) -> Posterior:
         """A mixture of both, by variances."""

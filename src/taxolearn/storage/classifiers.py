@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from taxolearn.certificates.base import Certificate
 from taxolearn.decoders import Best, Decoder, Thresholds, decoder_of
-from taxolearn.errors import ModelError
+from taxolearn.errors import DataError, ModelError
 from taxolearn.problem.labels import Form
 from taxolearn.solvers.base import Status
 from taxolearn.solvers.pegasos import PegasosSGD
@@ -93,6 +93,10 @@ def unpack_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, *, full
     if entry(header, "taxonomy", dict | None) is not None:
         taxonomy = unpack_taxonomy(header["taxonomy"], arrays)
     estimator: Any = kind(**unpack_params(header, kind), taxonomy=taxonomy)
+    try:
+        estimator._check_parameters()
+    except DataError as error:
+        raise ModelError(f"stored parameters: {error}") from None
     weights = unpack_vectors(entry(header, "weights", dict), arrays, full=full)
     estimator.vectors_ = weights
     estimator.n_features_in_ = weights.n_features
