@@ -69,7 +69,8 @@ def compare(name: str, X: Any, y: Any, tree: Taxonomy) -> list[tuple[float, floa
         newton = timed(tree, X, y, C, tol, "newton")[0]
         print(
             f"{name:12} C={C:<5g} LogisticRegression {theirs:6.2f} s | flat {seconds:6.2f} s, "
-            f"{seconds / theirs:5.2f} times, gap {proof.gap:.1e}, objective {proof.primal / value - 1:+.1e} | tree {over_tree:6.2f} s, "
+            f"{seconds / theirs:5.2f} times, gap {proof.gap:.1e}, objective {proof.primal / value - 1:+.1e} | "
+            f"tree {over_tree:6.2f} s, "
             f"{over_tree / theirs:5.2f} times, gap {tree_proof.gap:.1e} | Newton steps, tree {newton:6.2f} s",
             flush=True,
         )
