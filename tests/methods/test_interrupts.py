@@ -24,4 +24,5 @@ def real_ctrl_c() -> Iterator[None]:
 @pytest.mark.usefixtures("real_ctrl_c")
 def test_ctrl_c_at_random_moments(method: Method) -> None:
     outcomes = [press_while_fitting(method, seed) for seed in range(3)]
-    assert set(outcomes) <= {"interrupted", "converged"}
+    # a fit that ends before the press may be as near to a gap of 1e-12 as its certificate can tell
+    assert set(outcomes) <= {"interrupted", "converged", "rounding errors"}
