@@ -22,7 +22,7 @@ from taxolearn import (
     load,
 )
 from taxolearn.datasets import read_graph, write_graph
-from taxolearn.errors import LabelError, TaxonomyError
+from taxolearn.errors import DataError, LabelError, TaxonomyError
 from taxolearn.solvers.structure_steps import (
     GraphicalLasso,
     SparseGraph,
@@ -120,11 +120,17 @@ def test_5_as_printed_has_no_edges() -> None:
     assert np.sum(W.value > 1e-4) == 2  # one edge, both ways
 
 
-@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize(
+    ("structure", "own"),
+    [*((name, "same") for name in STRUCTURES), ("sparse_graph", None), ("spectral", None)],
+)
 @pytest.mark.parametrize("solver", ["decomposition", "gradients"])
-def test_turns_never_raise_the_objective_and_end_stationary(structure: str, solver: str) -> None:
+def test_turns_never_raise_the_objective_and_end_stationary(structure: str, solver: str, own: Any) -> None:
     X, y = rows()
-    model = TaxonomyLearningRidge(structure=structure, lambda_=1.0, solver=solver, tol=1e-8, stationary=1e-4)
+    model = TaxonomyLearningRidge(
+        structure=structure, lambda_=1.0, solver=solver, tol=1e-8, stationary=1e-4, structure_lambda=own,
+        max_turns=100,
+    )  # fmt: skip
     model.fit(X, y)
     history = np.array(model.joint_history_)
     assert len(history) > 2
@@ -139,7 +145,9 @@ def test_turns_never_raise_the_objective_and_end_stationary(structure: str, solv
 def test_the_objective_is_that_of_the_docstring(structure: str) -> None:
     X, y = rows()
     C, n = 0.02, 6
-    model = TaxonomyLearningRidge(structure=structure, C=C, scale=0.3, nu=0.2, tol=1e-10).fit(X, y)
+    model = TaxonomyLearningRidge(
+        structure=structure, C=C, scale=0.3, nu=0.2, tol=1e-10, structure_lambda="same"
+    ).fit(X, y)
     W = np.hstack([model.coef_, model.intercept_[:, None]])
     prior: Any = {
         "graphical_lasso": GraphicalLasso(0.2),
@@ -156,12 +164,53 @@ def test_too_few_turns_are_told() -> None:
         TaxonomyLearningRidge(structure="spectral", lambda_=10.0, stationary=1e-12, max_turns=1).fit(*rows())
 
 
+@pytest.mark.parametrize("structure", ["graphical_lasso", "spectral"])
+def test_one_turn_is_enough_where_more_would_concentrate(structure: str) -> None:
+    X, y = rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = TaxonomyLearningRidge(structure=structure, lambda_=1.0).fit(X, y)
+    assert len(model.joint_history_) == 3
+    assert np.all(np.diff(model.joint_history_) <= 0)
+    assert model.stationarity_ > model.stationary  # told, not hidden
+
+
 def test_a_strong_lambda_finds_the_families_and_a_weak_one_turns_them_round() -> None:
     X, y = rows()
-    strong = TaxonomyLearningRidge(TREE, lambda_=100.0).fit(X, y)
+    strong = TaxonomyLearningRidge(TREE, lambda_=100.0, structure_lambda="same").fit(X, y)
     assert strong.graph_.compare(TREE).auc == 1.0
-    weak = TaxonomyLearningRidge(TREE, structure="spectral", lambda_=0.01).fit(X, y)
+    weak = TaxonomyLearningRidge(TREE, structure="spectral", lambda_=0.01, structure_lambda="same").fit(X, y)
     assert weak.graph_.compare(TREE).auc < 0.5
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_the_structure_is_found_whatever_lambda_size_offset_and_numbers_of_rows(structure: str) -> None:
+    X, y = rows(each=12)
+    kept = np.flatnonzero(np.arange(len(y)) < 6 * np.array([NAMES.index(name) + 7 for name in y]))
+    assert len(np.unique(np.unique(y[kept], return_counts=True)[1])) > 1
+    for lambda_ in (1e-6, 1e-2, 1e3):
+        for rows_ in (X, 1e-3 * X, X + 5.0):
+            model = TaxonomyLearningRidge(TREE, structure=structure, lambda_=lambda_).fit(
+                rows_[kept], y[kept]
+            )
+            assert model.graph_.compare(TREE).auc == 1.0
+
+
+@pytest.mark.parametrize("solver", ["decomposition", "gradients"])
+def test_classes_weigh_alike_in_the_structure(solver: str) -> None:
+    """A class given three times has the same structure: its rows weigh a third."""
+    X, y = rows()
+    few = {"solver": solver, "tol": 1e-8, "structure_lambda": 50.0}
+    once = TaxonomyLearningRidge(**few).fit(X, y)
+    copies = np.concatenate([np.arange(len(y)), np.repeat(np.flatnonzero(y == "oak"), 2)])
+    thrice = TaxonomyLearningRidge(**few).fit(X[copies], y[copies])
+    np.testing.assert_allclose(thrice.precision_, once.precision_, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("wrong", ["own", 0.0, -1.0, np.nan, True])
+def test_a_wrong_lambda_of_the_structure_is_told(wrong: Any) -> None:
+    with pytest.raises(DataError, match="structure_lambda="):
+        TaxonomyLearningRidge(structure_lambda=wrong).fit(*rows())
 
 
 def test_the_graph_becomes_a_tree_that_other_methods_take() -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -20,7 +21,7 @@ from taxolearn.problem import Problem
 from taxolearn.solvers import Limits, Start
 from taxolearn.solvers.choice import decomposes
 from taxolearn.solvers.kernel_ridge import decomposed
-from taxolearn.solvers.ridge_rows import half_ridge, threads_of
+from taxolearn.solvers.ridge_rows import half_ridge, ridge_rows, threads_of
 from taxolearn.solvers.structure_learning import (
     ByGradients,
     Classifier,
@@ -34,7 +35,12 @@ from taxolearn.ties import PathSum, Tie, covariance_tie, flat
 
 Array = npt.NDArray[np.float64]
 
+_MOST_TURNS = 100
 _MANY_CLASSES = 500  # whose matrices are worth more than one thread
+_ROUNDING = 1e-9
+_ABOVE_ALL = (
+    10.0  # lambda of the structure over the mean square of a row, which no direction of the rows is above
+)
 _LEAST_EDGE = 1e-6  # weight of an edge worth drawing, as a share of the largest
 
 
@@ -42,6 +48,17 @@ def _not_negative(name: str, value: Any) -> None:
     number_or()(name, value)
     if value < 0:
         positive(name, value)
+
+
+def _lambda_of_structure(name: str, value: Any) -> None:
+    if value is not None and not (isinstance(value, str) and value == "same"):
+        number_or("same")(name, value)
+        positive(name, value)
+
+
+def _whole_or_none(name: str, value: Any) -> None:
+    if value is not None:
+        whole(name, value)
 
 
 class _LearnedStructure:
@@ -63,7 +80,11 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
 
         1/2 (tr(W' Theta W) + scale * Omega(Theta)) + C sum_i c_i sum_l (y_il - w_l . x_i)^2,
 
-    by turns: W for fixed Theta, exactly, and Theta for fixed W. Omega is one of
+    by turns: W for fixed Theta, exactly, and Theta for fixed W; then W once more under `lambda_`. In the paper both
+    have the same lambda (`structure_lambda="same"`). But vectors say who is alike only under a large one, where they
+    are near the sums of the rows of their classes; under a small one the vectors of like classes point apart, because
+    they tell these classes from each other, and the graph is the true one turned round. So the turns have by default a
+    lambda of their own, above all directions of the rows, and classes weigh alike in them. Omega is one of
 
     - "graphical_lasso": -log det Theta + nu ||Theta||_1, (8) and (11);
     - "sparse_graph": the same with Theta = Laplacian of W + gamma, W >= 0, and nu ||W||_1. (5) itself has no log
@@ -76,15 +97,13 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
 
     Fitted attributes besides the usual ones: `graph_`, a `ClassGraph` of the positive ties, which can be drawn,
     compared with a taxonomy, and made into a tree; `covariance_` (A), `precision_` (Theta), `best_lambda_`.
-    Vectors say who is alike only under a large lambda, where they are near the sums of the rows of their classes; under
-    a small one the vectors of like classes point apart, because they tell these classes from each other.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> y = np.array(["Lion", "Lynx", "Oak", "Fir"] * 10)
     >>> centres = np.array([[3.0, 0.0, 1.0], [3.0, 0.0, -1.0], [-3.0, 1.0, 0.0], [-3.0, -1.0, 0.0]])
     >>> X = np.tile(centres, (10, 1)) + rng.normal(size=(40, 3))
-    >>> model = TaxonomyLearningRidge(lambda_=100.0).fit(X, y)
+    >>> model = TaxonomyLearningRidge(lambda_=0.1).fit(X, y)
     >>> sorted(sorted(edge[:2]) for edge in model.graph_.edges)
     [['Fir', 'Oak'], ['Lion', 'Lynx']]
     """
@@ -116,7 +135,23 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
         ),
         check=positive_or_none,
     )
-    max_turns: int = parameter(default=100, doc="Most turns of W and Theta.", check=whole)
+    structure_lambda: float | str | None = parameter(
+        default=None,
+        doc=(
+            "lambda under which the structure is learned, classes weighing alike. None: ten times the mean square of a "
+            'row. "same": lambda_ and the weights of the classifier, as in the paper.'
+        ),
+        check=_lambda_of_structure,
+    )
+    max_turns: int | None = parameter(
+        default=None,
+        doc=(
+            "Most turns of W and Theta. None: 100 for a sparse graph, whose gamma bounds A, and with "
+            'structure_lambda="same"; else one, since further ones let A concentrate on few directions (spectral), or '
+            "grow until lambda counts for nothing (graphical lasso)."
+        ),
+        check=_whole_or_none,
+    )
     stationary: float = parameter(
         default=1e-3, doc="What Theta may have left to gain, see `stationarity_`.", check=positive
     )
@@ -138,7 +173,7 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
         learned = self._learned(objective, limits)
         self.joint_history_, self.stationarity_ = learned.history, learned.stationarity
         self._take_structure(learned.covariance, learned.precision, list(objective.problem.classes))
-        if learned.stationarity > self.stationary:
+        if learned.stationarity > self.stationary and not self._one_turn:
             warnings.warn(
                 f"{type(self).__name__} stopped after {learned.n_turns} turns, and its matrix has "
                 f"{learned.stationarity:.1e} left to gain, above stationary={self.stationary:g}; raise max_turns, nu "
@@ -148,6 +183,17 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
             )
         tie: Tie = covariance_tie(learned.covariance)
         return replace(objective, tie=tie), limits, start
+
+    @property
+    def _one_turn(self) -> bool:
+        own = self.structure_lambda != "same"
+        return self.max_turns is None and own and self.structure != "sparse_graph"
+
+    @property
+    def _turns(self) -> int:
+        if self.max_turns is not None:
+            return int(self.max_turns)
+        return 1 if self._one_turn else _MOST_TURNS
 
     def _learned(self, objective: Objective, limits: Limits) -> Learned:
         n = objective.problem.n_classes
@@ -163,16 +209,32 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
                     None if self.scale is None else float(self.scale),
                     run,
                     tol=float(self.stationary),
-                    max_turns=int(self.max_turns),
+                    max_turns=self._turns,
                 )
 
     def _classifier(self, objective: Objective, limits: Limits) -> Classifier:
-        problem = objective.problem
-        if problem.products is None and (self.solver == "gradients" or not decomposes(problem)):
-            return ByGradients(objective, limits)
-        if self._spectrum is None:
-            self._spectrum = decomposed(problem, objective.bias_feature)
-        return InEigenbasis(self._spectrum, half_ridge(objective))
+        """The turns of W, under the lambda and the weights of the structure."""
+        problem, same = objective.problem, self.structure_lambda == "same"
+        used = problem if same else _alike(problem)
+        objective = replace(objective, problem=used)
+        if used.products is None and (self.solver == "gradients" or not decomposes(used)):
+            Z = ridge_rows(used, objective.bias_feature).Z
+            squares = float((Z.multiply(Z) if sp.issparse(Z) else Z * Z).sum())
+            return ByGradients(objective if same else self._under_own_lambda(objective, squares), limits)
+        spectrum = self._spectrum if used is problem else None
+        spectrum = spectrum or decomposed(used, objective.bias_feature)
+        if used is problem:
+            self._spectrum = spectrum  # serves the final fit too
+        if not same:
+            objective = self._under_own_lambda(objective, float(spectrum.values.sum()))
+        return InEigenbasis(spectrum, half_ridge(objective))
+
+    def _under_own_lambda(self, objective: Objective, squares: float) -> Objective:
+        """The objective under the lambda of the structure; `squares` is the weighted sum of the rows' squares."""
+        total = float(objective.problem.weight_by_labels.sum())
+        own = self.structure_lambda
+        value = float(own) if own is not None else _ABOVE_ALL * (squares / total if squares > 0 else 1.0)
+        return replace(objective, C=0.5 / (value * total))
 
     def _take_structure(self, covariance: Array, precision: Array, classes: list[Any]) -> None:
         self.covariance_, self.precision_ = covariance, precision
@@ -216,3 +278,13 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
         self.joint_history_ = arrays["joint_history"].ravel().tolist()
         self.stationarity_ = float(arrays["stationarity"][0])
         self._take_structure(arrays["covariance"], arrays["precision"], self.classes_.tolist())
+
+
+def _alike(problem: Problem) -> Problem:
+    """The problem with class weights under which all classes weigh alike; itself where they do."""
+    of_class = np.asarray(problem.targets.T @ problem.row_weight) * problem.positive_weight
+    seen = of_class > 0
+    if not seen.any() or np.ptp(of_class[seen]) <= _ROUNDING * of_class.max():
+        return problem
+    factor = np.where(seen, of_class[seen].mean() / np.where(seen, of_class, 1.0), 1.0)
+    return replace(problem, positive_weight=problem.positive_weight * factor)
