@@ -115,6 +115,25 @@ class ByGradients:
         return Turn(S, solution.history[-1].primal - penalty)
 
 
+class FromCovariance:
+    """A turn under a lambda so large that only the sums M of the rows of each class count: W = A M up to a factor.
+
+    In that limit the losses are -tr(W M'), and of M only G = M M' is needed: S = A G A.
+
+    >>> FromCovariance(np.eye(2)).turn(2.0 * np.eye(2))
+    Turn(S=array([[4., 0.],
+           [0., 4.]]), losses=-4.0)
+    """
+
+    def __init__(self, covariance: Array) -> None:
+        self.covariance = covariance
+
+    def turn(self, covariance: Array) -> Turn:
+        """S and the losses at the optimum."""
+        S = covariance @ self.covariance @ covariance
+        return Turn(0.5 * (S + S.T), -float(np.sum(covariance * self.covariance)))
+
+
 @dataclass(frozen=True, eq=False)
 class Learned:
     """A learned matrix; the objective after every half turn, which never rises; and what the matrix could still gain,
