@@ -12,11 +12,11 @@ import scipy.sparse as sp
 
 from taxolearn.certificates.columns import in_double
 from taxolearn.certificates.rounding import (
-    PAIRWISE,
     TINY,
     Array,
     Ball,
     gamma,
+    pairwise,
     segment_sums,
     square,
     square_norm,
@@ -54,7 +54,8 @@ class Adjoint:
         """The sum of each row of M."""
         values = [segment_sums(part.data, part.indptr) for part in self.parts]
         sizes = sum(segment_sums(np.abs(part.data), part.indptr) for part in self.parts)
-        return Ball(sum(values), (gamma(PAIRWISE + len(values)) + self.relative) * sizes)
+        roundings = pairwise(sum(np.diff(part.indptr) for part in self.parts)) + len(values)
+        return Ball(sum(values), (gamma(roundings) + self.relative) * sizes)
 
     def sizes(self, norms: Array) -> Array:
         """sum_i |m_li| ||x_i|| for each class l, the parts of m taken by themselves."""
@@ -104,7 +105,7 @@ def squares_of_sums(nodes: Nodes, adjoint: Adjoint, rows: Rows, run: Run) -> Bal
     found = run.map(_squares_of, _Sums(nodes, adjoint, X, many), blocks, light=light)
     values, terms = (np.concatenate(part) for part in zip(*found, strict=True))
     error = sum_errors(nodes, adjoint, rows, terms)
-    return square_norm(values, error, gamma(rows.n_features if many else PAIRWISE))
+    return square_norm(values, error, gamma(rows.n_features if many else pairwise(rows.n_features)))
 
 
 def sum_errors(nodes: Nodes, adjoint: Adjoint, rows: Rows, terms: Any) -> Array:
