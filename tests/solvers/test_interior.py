@@ -7,15 +7,16 @@ import pytest
 import scipy.sparse as sp
 from tied_cases import CASES, SINGLE, check_optimum
 
+from reference import transfer_twin
 from reference.structured_twin import Twin, cost_matrix, margins_and_scalings, row_costs, with_constant
-from taxolearn import ClassGraph, Taxonomy
+from taxolearn import ClassGraph, OrthogonalTransferSVM, Taxonomy, TransferSVM
 from taxolearn.certificates import certify
 from taxolearn.errors import DataError
 from taxolearn.losses import Hinge, Logistic, Softmax, SquaredHinge, structured_hinge
 from taxolearn.losses.structured import COSTS, RESCALINGS
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Limits, Status, interior, solve_interior, solve_shared
+from taxolearn.solvers import Limits, Status, interior, interior_signs, solve_interior, solve_shared
 from taxolearn.solvers.choice import choose_solver, suits_interior
 from taxolearn.testing import check_solver
 from taxolearn.ties import Factor, flat, graph_tie, path_sum, shared_tie
@@ -197,3 +198,34 @@ def test_sparse_rows_are_refused():
     X, y = rows_and_labels()
     with pytest.raises(DataError, match="dense rows"):
         solve_interior(Objective(make_problem(sp.csr_array(X), y), Hinge(), flat(3)))
+
+
+def sibling_case(kind):
+    """A tree of three levels, labels at its leaves and two at an inner node."""
+    tree = Taxonomy.from_paths(["r/a/b/c", "r/a/b/d", "r/a/e", "r/f/g", "r/f/h"])
+    rng = np.random.default_rng(3)
+    labels = [("c", "d", "e", "g", "h")[k % 5] for k in range(22)] + ["f", "f"]
+    centre = {name: rng.normal(size=2) for name in tree.nodes}
+    X = np.array([sum(centre[k] for k in tree.ancestors(name, include_self=True)) for name in labels])
+    model = TransferSVM(tree, C=0.5) if kind == "transfer" else OrthogonalTransferSVM(tree, alpha=0.6, C=0.5)
+    return tree, np.round(X + rng.normal(size=X.shape), 3), labels, model
+
+
+@pytest.mark.parametrize("kind", ["transfer", "orthogonal"])
+def test_sibling_hinges_against_a_cone_programme(kind):
+    tree, X, labels, model = sibling_case(kind)
+    model.set_params(solver="interior", tol=1e-8).fit(X, labels)
+    K = None if kind == "transfer" else transfer_twin.penalties(tree, 0.6)
+    rows, cost = transfer_twin.with_constant(X, 1.0), np.full(len(X), 0.5)
+    best = transfer_twin.optimum(tree, rows, labels, cost, kind, K)
+    assert model.certificate_.holds(1e-8)
+    assert abs(model.certificate_.primal - best) <= 1e-6 * best
+
+
+@pytest.mark.parametrize("kind", ["transfer", "orthogonal"])
+def test_the_contract_of_solvers_of_sibling_hinges(kind):
+    tree, X, labels, model = sibling_case(kind)
+    objective = model._objective(make_problem(X, labels, tree))
+    home = interior if kind == "transfer" else interior_signs
+    solve = solve_interior if kind == "transfer" else interior_signs.solve_interior_signs
+    check_solver(solve, home.REQUIRES, objective)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.certificates.rounding import PAIRWISE, TINY, Array, Ball, gamma, norm_bounds
+from taxolearn.certificates.rounding import TINY, Array, Ball, gamma, norm_bounds, pairwise
 
 _TRANSPOSED = 8  # vectors put together one after the other before they become columns
 _BYTES = 8 * 2**20  # of vectors in double precision at a time
@@ -81,7 +81,7 @@ class ClassColumns:
             products = block.multiply(block).toarray() if sp.issparse(block) else block * block
             values[first : first + step] = np.add.reduce(products, axis=1)
         values = _not_lost(values, self._any)
-        return Ball(values, gamma(PAIRWISE) * values + self.n_features * TINY * (values > 0))
+        return Ball(values, gamma(pairwise(self.n_features)) * values + self.n_features * TINY * (values > 0))
 
     def _any(self, classes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which of these classes have a vector that is not zero."""

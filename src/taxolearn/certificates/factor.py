@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from taxolearn.certificates.columns import ClassColumns, Columns, all_products, column_squares
-from taxolearn.certificates.rounding import PAIRWISE, TINY, Array, Ball, gamma, norm_bounds
+from taxolearn.certificates.rounding import TINY, Array, Ball, gamma, norm_bounds, pairwise
 from taxolearn.certificates.scores import Rows
 from taxolearn.certificates.sums import Adjoint, squares_with_bias
 from taxolearn.engines import Run
@@ -120,9 +120,10 @@ class FactorSide:
 def least_squares(factor: Array, coef: Any) -> tuple[Ball, Array]:
     """The least 1/2 ||U||^2 with L U = W, and bounds on the norms by which vectors of classes L U are off.
 
-    With U found and R = W - L U the exact U is at most ||R|| / sigma longer, sigma being the least singular value; and
-    for any Lambda it is no shorter than tr(Lambda' W) - 1/2 ||L' Lambda||^2 says. Where L has full rank every W has a
-    U, and nothing is off.
+    With U found, R = W - L U, any Lambda and D = U - L' Lambda: the least is no less than
+    tr(Lambda' W) - 1/2 ||L' Lambda||^2 = 1/2 ||U||^2 + tr(Lambda' R) - 1/2 ||D||^2. And some E no longer than
+    ||R|| / sigma, sigma being the least singular value, has L E = R: the square of U + E is
+    1/2 ||U||^2 + tr(Lambda' R) + tr(D' E) + 1/2 ||E||^2. Where L has full rank every W has a U, and nothing is off.
 
     >>> penalty, off = least_squares(np.array([[1.0], [1.0]]), np.array([[2.0], [2.0]]))
     >>> round(penalty.value, 9), bool(off.max() < 1e-14)
@@ -152,12 +153,14 @@ def least_squares(factor: Array, coef: Any) -> tuple[Ball, Array]:
     off = norm_bounds(rest, n_features) + gamma(n_columns + 4.0) * (of_given + sizes @ of_parts)
     if not off.max(initial=0.0) <= _OUTSIDE * (of_given + sizes @ of_parts).max(initial=0.0) + _NOTHING:
         return Ball(np.inf), np.zeros(n_classes)  # no U gives these vectors
-    total = Ball(parts, gamma(n_features // width + PAIRWISE) * parts + n_features * TINY).sum() * 0.5
+    total = (
+        Ball(parts, gamma(n_features // width + pairwise(n_features)) * parts + n_features * TINY).sum() * 0.5
+    )
     least = values[kept].min(initial=np.inf) - 1e-13 * values.max(initial=0.0)
     longer = float(np.sqrt(np.sum(off**2))) / least if least > 0 else np.inf
-    above = longer * (float(np.sqrt(np.sum(of_parts**2))) + 0.5 * longer)
     wrong_by = norm_bounds(wrong, n_features) + gamma(n_classes + 4.0) * (of_parts + sizes.T @ of_prices)
-    below = 0.5 * float(np.sum(wrong_by**2)) + float(of_prices @ off)
+    mistake = float(np.sqrt(np.sum(wrong_by**2)))
+    change = float(of_prices @ off) + max(0.5 * mistake**2, longer * (mistake + 0.5 * longer))
     full = int(kept.sum()) == n_classes
-    penalty = Ball(total.value, total.error + (max(above, below) if off.any() else 0.0))
+    penalty = Ball(total.value, total.error + (change if off.any() else 0.0))
     return penalty, np.zeros(n_classes) if full else off

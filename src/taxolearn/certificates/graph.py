@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from taxolearn.certificates.columns import ClassColumns
-from taxolearn.certificates.rounding import PAIRWISE, TINY, Array, Ball, gamma, norm_bounds
+from taxolearn.certificates.rounding import TINY, Array, Ball, gamma, norm_bounds, pairwise
 from taxolearn.certificates.scores import Rows
 from taxolearn.certificates.sums import Adjoint, sum_errors, vector_sums
 from taxolearn.engines import Run
@@ -115,7 +115,8 @@ class GraphSide:
             rest = np.where(tie.pinned[:, None], 0.0, right - products)
             error = np.where(tie.pinned[:, None], 0.0, error + gamma(2) * (np.abs(right) + np.abs(products)))
             both = nodes * rest
-            lost = float(np.sum(np.abs(nodes) * error)) + gamma(PAIRWISE) * float(np.abs(both).sum())
+            rounding = gamma(pairwise(both.size)) * float(np.abs(both).sum())
+            lost = float(np.sum(np.abs(nodes) * error)) + rounding
             total = total + edges.square(nodes) + Ball(2 * float(both.sum()), 2 * lost)
             residual += float(np.sum((np.abs(rest) + error) ** 2))
             norms += np.add.reduce(nodes[at] ** 2, axis=1)
@@ -160,9 +161,8 @@ class _Edges:
         pulled = float(np.sum(self.weights * np.add.reduce(differences * differences, axis=1)))
         held = self.ridge * float(np.sum(nodes * nodes))
         value = pulled + held
-        return Ball(
-            value, gamma(2 * PAIRWISE + 8) * value + (nodes.size + differences.size) * TINY * (value > 0)
-        )
+        terms = nodes.size + differences.size
+        return Ball(value, gamma(2 * pairwise(terms) + 8) * value + terms * TINY * (value > 0))
 
 
 class _System:

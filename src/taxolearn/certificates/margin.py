@@ -11,12 +11,12 @@ import scipy.sparse as sp
 from taxolearn.certificates.columns import Columns
 from taxolearn.certificates.rounding import (
     LEAST_COST,
-    PAIRWISE,
     TINY,
     UNIT,
     Array,
     Ball,
     gamma,
+    pairwise,
     segment_sums,
     weighted_sums,
 )
@@ -130,7 +130,7 @@ def _losses_of(shared: _Block, span: tuple[int, int], clock: Any) -> Ball:
                 steepest * (a * columns.sizes + b * fixed + c * scores.slack[block] + d * lost)
                 for a, b, c, d in ([part.sum() for part in (two, *one)], by_class)
             )
-        rounding = gamma(2 * PAIRWISE + _OF_VALUE)
+        rounding = gamma(2 * pairwise(len(weight)) + _OF_VALUE)
         sums = weighted_sums(weight, values)
         own_sums = segment_sums(weight[own[0]] * own_values, ends)
         lost = TINY * (np.count_nonzero(weight) + weight.sum())
@@ -177,9 +177,9 @@ def adjoint(objective: Objective, dual: sp.csr_array, classes: npt.NDArray[np.bo
         errors += segment_sums(error, ends)
         size += segment_sums(np.abs(terms), ends)
         signed[start:last] = np.where(has, d, -d)
-    rounds = 1 + dual.nnz // _DUALS
+    rounds = pairwise(np.diff(dual.indptr)) + 1 + dual.nnz // _DUALS
     matrix = sp.csr_array((signed, dual.indices, dual.indptr), shape=dual.shape)
-    return Adjoint((matrix,), Ball(conjugates, errors + gamma(PAIRWISE + rounds) * size), relative=8 * UNIT)
+    return Adjoint((matrix,), Ball(conjugates, errors + gamma(rounds) * size), relative=8 * UNIT)
 
 
 def _conjugate_error(loss: Any, dual: Array, cost: Array, terms: Array) -> Array:

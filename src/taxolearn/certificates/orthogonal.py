@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from taxolearn.certificates.columns import ClassColumns
-from taxolearn.certificates.rounding import PAIRWISE, TINY, UNIT, Array, Ball, gamma, norm_bounds
+from taxolearn.certificates.rounding import TINY, UNIT, Array, Ball, gamma, norm_bounds, pairwise
 from taxolearn.certificates.scores import Rows
 from taxolearn.certificates.sums import Adjoint, sum_errors, vector_sums
 from taxolearn.engines import Run
@@ -103,7 +103,9 @@ class OrthogonalSide:
             error = gamma(most) * sizes + 2 * UNIT * (np.abs(right) + np.abs(products)) + most * TINY
             both = found * (right + rest)
             lost = np.abs(found) * (error + 2 * UNIT * (np.abs(right) + np.abs(rest)))
-            lost_by = float(lost.sum()) + gamma(PAIRWISE) * float(np.abs(both).sum()) + both.size * TINY
+            lost_by = (
+                float(lost.sum()) + gamma(pairwise(both.size)) * float(np.abs(both).sum()) + both.size * TINY
+            )
             total = total + Ball(float(both.sum()), lost_by)
             residual += float(np.sum((np.abs(rest) + error) ** 2))
             norms += np.add.reduce(found * found, axis=1)

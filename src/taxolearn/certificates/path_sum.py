@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 
 from taxolearn.certificates.columns import ClassColumns, NodeColumns, VectorColumns
 from taxolearn.certificates.factor import least_squares
-from taxolearn.certificates.rounding import PAIRWISE, TINY, Array, Ball, gamma, norm_bounds, square
+from taxolearn.certificates.rounding import TINY, Array, Ball, gamma, norm_bounds, pairwise, square
 from taxolearn.certificates.scores import Rows
 from taxolearn.certificates.sums import Adjoint, squares_with_bias, sum_errors
 from taxolearn.engines import Run
@@ -213,7 +213,7 @@ def _split(coef: Any, sizes: Array, shared: sp.csr_array, own: Array, scale: Arr
         wrong = spread @ rest - nodes / scale[:, None]
         for sums, part in ((left, rest), (taken, nodes), (off, wrong)):
             sums += np.add.reduce(part * part, axis=1)
-    blocks = n_features // width + PAIRWISE
+    blocks = n_features // width + pairwise(n_features)
     norms = norm_bounds(taken, n_features)
     depth = float(np.diff(shared.indptr).max(initial=0)) + 4.0
     error = gamma(depth) * (sizes + shared @ norms)  # of the rest of each class

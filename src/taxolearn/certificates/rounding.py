@@ -15,9 +15,9 @@ Array = npt.NDArray[np.float64]
 
 UNIT = 2.0**-53  # largest relative error of one operation
 TINY = 5e-324  # largest absolute error of one operation that underflows
-PAIRWISE = 64  # roundings that reach one term of NumPy's pairwise sums, of up to 2**40 terms
+PAIRWISE = 64  # roundings that reach one product in NumPy's pairwise sums, of up to 2**40 terms
 LEAST_COST = 1e-290  # a smaller weight of a loss may have lost digits by underflow
-_SUMMED = 128  # rows added up one after the other
+_SUMMED = 64  # rows added up one after the other
 
 
 def gamma(n: Any) -> Any:
@@ -27,6 +27,15 @@ def gamma(n: Any) -> Any:
     True
     """
     return 1.01 * UNIT * n
+
+
+def pairwise(n: Any) -> Any:
+    """Roundings that reach one product in a pairwise sum of n of them: as many as terms where these are few.
+
+    >>> pairwise(3), pairwise(10**6)
+    (3, 64)
+    """
+    return np.minimum(n, PAIRWISE)[()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +79,7 @@ class Ball:
         """
         values = np.ascontiguousarray(self.value, dtype=np.float64).ravel()
         error = float(np.sum(self.error)) if np.ndim(self.error) else self.error * values.size
-        return Ball(float(values.sum()), error + gamma(PAIRWISE) * float(np.abs(values).sum()))
+        return Ball(float(values.sum()), error + gamma(pairwise(values.size)) * float(np.abs(values).sum()))
 
     @property
     def safe(self) -> Any:

@@ -12,11 +12,11 @@ import scipy.sparse as sp
 
 from taxolearn.certificates.columns import in_double
 from taxolearn.certificates.rounding import (
-    PAIRWISE,
     TINY,
     Array,
     Ball,
     gamma,
+    pairwise,
     segment_sums,
     square,
     square_norm,
@@ -55,7 +55,8 @@ class Adjoint:
         """The sum of each row of M."""
         values = [segment_sums(part.data, part.indptr) for part in self.parts]
         sizes = sum(segment_sums(np.abs(part.data), part.indptr) for part in self.parts)
-        return Ball(sum(values), (gamma(PAIRWISE + len(values)) + self.relative) * sizes)
+        roundings = pairwise(sum(np.diff(part.indptr) for part in self.parts)) + len(values)
+        return Ball(sum(values), (gamma(roundings) + self.relative) * sizes)
 
     def sizes(self, norms: Array) -> Array:
         """sum_i |m_li| ||x_i|| for each class l, the parts of m taken by themselves."""
@@ -106,11 +107,11 @@ def squares_of_sums(nodes: Nodes, adjoint: Adjoint, rows: Rows, run: Run) -> Bal
     found = run.map(_squares_of, shared, blocks, light=light)
     values, terms = (np.concatenate(part) for part in zip(*found, strict=True))
     error = sum_errors(nodes, adjoint, rows, terms)
-    squares = square_norm(values, error, gamma(rows.n_features if many else PAIRWISE))
+    squares = square_norm(values, error, gamma(rows.n_features if many else pairwise(rows.n_features)))
     if sp.issparse(X) or not np.any(squares.error > _WIDE * squares.value):
         return squares
     by_column = np.concatenate(run.map(_errors_by_column, shared, blocks, light=light))
-    return Ball(values, np.fmin(squares.error, gamma(PAIRWISE) * values + by_column))
+    return Ball(values, np.fmin(squares.error, gamma(pairwise(rows.n_features)) * values + by_column))
 
 
 def sum_errors(nodes: Nodes, adjoint: Adjoint, rows: Rows, terms: Any) -> Array:

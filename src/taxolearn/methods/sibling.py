@@ -18,7 +18,7 @@ from taxolearn.ties import Tie
 
 
 def _solver(name: str, value: Any) -> None:
-    check_choice(name, value, ("auto", "dual", "averaging"))
+    check_choice(name, value, ("auto", "dual", "averaging", "interior"))
 
 
 @estimator
@@ -32,13 +32,14 @@ class SiblingMethod(RowKernels, OneLabel):
 
     _decoder = staticmethod(passing_decoder)
     _empty_classes: ClassVar[Literal["drop", "keep"]] = "drop"
-    _solvers: ClassVar[tuple[str, ...]] = ("dual", "averaging")
+    _solvers: ClassVar[tuple[str, ...]] = ("dual", "averaging", "interior")
 
     solver: Any = parameter(
         default="auto",
         doc=(
-            '"dual" goes on until the gap is certified; "auto" takes it. "averaging" is the regularized dual averaging '
-            "of Zhou, Xiao and Wu, with bounds in `history_`, for comparison; `max_iter` counts its steps."
+            '"dual" goes on until the gap is certified, and so does "interior", for small dense problems on rows of '
+            'any size and offset; "auto" takes what suits. "averaging" is the regularized dual averaging of Zhou, Xiao '
+            "and Wu, with bounds in `history_`, for comparison; `max_iter` counts its steps."
         ),
         check=_solver,
     )

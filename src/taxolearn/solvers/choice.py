@@ -20,7 +20,7 @@ _THIN = 0.01  # share of a row's features that are not zero, as in texts: few ro
 _MOST_UNFOLDING = 8.0  # times as long that the walk over a DAG may be
 # features whose unevenness (see `taxolearn.problem.scale`) is above are beyond ascent on the duals: from 20 on a
 # structured hinge was left at gaps of 0.3 and more after 1,000 passes, and other losses from 200 on
-_UNEVEN = {"structured": 16.0, "margin": 100.0, "softmax": 100.0}
+_UNEVEN = {"structured": 16.0, "siblings": 16.0, "margin": 100.0, "softmax": 100.0}
 _MOST_WORK = 2**29  # multiplications of a step by dense linear algebra; 30 such steps take about 3 seconds
 _MOST_DECOMPOSED = 4096  # rows or features, whichever are fewer: a decomposition takes about 20 seconds
 _MOST_CURVATURE = 2**24  # numbers in the second derivatives of all rows: 128 MB
@@ -64,6 +64,7 @@ _HOMES = {
     "siblings": ("siblings", "solve_siblings"),
     "averaging": ("dual_averaging", "solve_dual_averaging"),
     "interior": ("interior", "solve_interior"),
+    "interior_signs": ("interior_signs", "solve_interior_signs"),
     "decomposition": ("ridge", "solve_ridge"),
     "gradients": ("ridge_gradients", "solve_ridge_gradients"),
     "kernel_ridge": ("kernel_ridge", "solve_kernel_ridge"),
@@ -77,6 +78,9 @@ _BY_KIND = {
     ("dual", "sets"): "sets",
 }
 
+
+# what a solver is called where the penalty has absolute products
+_BY_SIGNS = {"interior": "interior_signs"}
 
 # what a solver is called where rows are known by a kernel
 _BY_KERNEL = {"dual": "kernel_rows", "siblings": "kernel_siblings", "decomposition": "kernel_ridge"}
@@ -167,6 +171,8 @@ def _by_preference(
 def _named(name: str, objective: Objective, checkpoint: bool) -> tuple[Solver, str | None]:
     """The solver that a name stands for, and in words what it lacks."""
     stands_for = _BY_KIND.get((name, objective.loss.facts.kind), name)
+    if objective.tie.facts.absolute:
+        stands_for = _BY_SIGNS.get(stands_for, stands_for)
     if objective.problem.products is not None:
         stands_for = _BY_KERNEL.get(stands_for, stands_for)
     solver = SOLVERS[stands_for]
@@ -247,7 +253,7 @@ def suits_interior(objective: Objective) -> bool:
     problem, kind = objective.problem, objective.loss.facts.kind
     if sp.issparse(problem.X) or problem.products is not None or kind not in _UNEVEN:
         return False
-    n, classes, width = problem.n_rows, problem.n_classes, problem.n_features + 1
+    n, classes, width = problem.n_rows, objective.n_units, problem.n_features + 1
     apart = kind == "margin" and not objective.tie.facts.shares
     size, blocks = (width, classes) if apart else (width * classes, 1)
     work = blocks * (0.5 * n * float(size) ** 2 + float(size) ** 3 / 3)

@@ -30,7 +30,7 @@ from taxolearn.vectors import ClassVectors, NodeVectors
 Array = npt.NDArray[np.float64]
 
 # an interior point cannot begin on the boundary, where good duals are: no checkpoints
-REQUIRES = Requires(("margin", "softmax", "structured"), starts=False, paths_for=("structured",))
+REQUIRES = Requires(("margin", "softmax", "structured", "siblings"), starts=False, paths_for=("structured",))
 LIMITS = Limits(max_iter=200)
 _TO_BOUNDARY = 0.995  # share of the way to the boundary that a step may take
 _PATIENCE = 12  # steps without a smaller gap after which rounding is what is left
@@ -50,8 +50,8 @@ def solve_interior(
 ) -> Solution:
     """Minimise in a frame where all columns are alike, by dense linear algebra: for small problems on raw features.
 
-    The hinge and the structured hinge are constraints with slacks, and Mehrotra's predictor and corrector (1992)
-    follows the central path, slacks being eliminated row by row: each step factors one matrix of the size of the
+    The hinge, the structured and the sibling hinge are constraints with slacks, and Mehrotra's predictor and corrector
+    (1992) follows the central path, slacks being eliminated row by row: each step factors one matrix of the size of the
     vectors, or one per class where classes have nothing in common. Smooth losses take Newton steps with that matrix.
     The objective is the user's, and so are vectors and duals. Vectors are those of the frame, not made of the duals
     anew: a column at 1e9 would lose them in rounding. A start is not used.
@@ -71,7 +71,7 @@ def solve_interior(
     rows = np.flatnonzero(_counting_rows(objective))
     whole = len(rows) == objective.problem.n_rows
     own = objective if whole else objective.restricted(rows)
-    shape = (objective.problem.n_classes, objective.problem.n_rows)
+    shape = (objective.n_units, objective.problem.n_rows)
     # threads of BLAS wait for each other longer than these matrices take
     with np.errstate(all="ignore"), limits.run() as run, threadpool_limits(1, user_api="blas"):
         frame = Frame(own)
@@ -307,7 +307,7 @@ def _of_user(
     tie, s = objective.tie, objective.bias_feature
     vectors, bias = frame.natural(place)
     if tie.facts.precision or frame.apart:
-        intercept = s * (bias if s else np.zeros(tie.n_classes))
+        intercept = s * (frame.of_offset @ bias) if s else np.zeros(tie.n_classes)
         return ClassVectors(np.ascontiguousarray((vectors @ frame.factor.T).T), intercept), {}
     scale = np.sqrt(tie.scale) if tie.facts.paths else np.ones(len(frame.columns))
     nodes = (vectors @ frame.columns.T) * scale

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -131,18 +132,8 @@ class StructuredTerms:
         return np.asarray(np.maximum(0.0, np.where(self.on, constraints, 0.0).max(axis=1)))
 
     def curvature(self, weight: Array, free: Array) -> Array:
-        """S (diag(w) - w w' / (free + sum w)) S in the differences s_y - s_l, rows x classes x classes.
-
-        The diagonal is w_l times the share of all others, added up without a subtraction.
-        """
-        total = free + weight.sum(axis=1)
-        before, after = np.zeros_like(weight), np.zeros_like(weight)
-        np.cumsum(weight[:, :-1], axis=1, out=before[:, 1:])
-        np.cumsum(weight[:, :0:-1], axis=1, out=after[:, -2::-1])
-        share = weight / total[:, None]
-        found: Array = -weight[:, :, None] * share[:, None, :]
-        every = np.arange(weight.shape[1])
-        found[:, every, every] = share * (free[:, None] + before + after)
+        """S (diag(w) - w w' / (free + sum w)) S in the differences s_y - s_l, rows x classes x classes."""
+        found = _springs(weight, free)
         found *= self.scaling[:, :, None] * self.scaling[:, None, :]
         down = found.sum(axis=1)
         row, label = self.own
@@ -150,6 +141,81 @@ class StructuredTerms:
         found[row, :, label] = -down
         found[row, label, label] = down.sum(axis=1)
         return found
+
+
+class SiblingTerms:
+    """c_i max(0, max over rivals j of 1 - (s_own(j) - s_j)): a row is a group, and each of its rivals a constraint.
+
+    >>> from taxolearn.losses import sibling_hinge
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.ties import transfer_tie
+    >>> loss = sibling_hinge([(slice(0, 2), [0, 1], [0, 1])], 2)
+    >>> problem = make_problem([[0.0], [1.0]], ["a", "b"])
+    >>> terms = SiblingTerms(Objective(problem, loss, transfer_tie(None, [0, 1]), C=3.0))
+    >>> terms.on.tolist(), terms.ahead(np.array([[1.0, 0.0], [1.0, 3.0]])).tolist()
+    ([[False, True], [True, False]], [[0.0, 1.0], [2.0, 0.0]])
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        label, weight = objective.problem.one_label
+        names, number = np.unique(label, return_inverse=True)
+        n_units = objective.n_units
+        # per class a matrix of what is ahead of each rival
+        matrices = np.zeros((len(names), n_units, n_units))
+        for matrix, name in zip(matrices, names.tolist(), strict=True):
+            rivals, own = objective.loss.rivals(name)
+            matrix[rivals, rivals], matrix[rivals, own] = -1.0, 1.0
+        self.matrices = matrices[number]
+        self.on = np.any(matrices != 0, axis=2)[number] & (weight > 0)[:, None]
+        self.cost = np.where(self.on.any(axis=1), objective.C * weight, 0.0)
+        self.margin = np.ones(self.on.shape)
+
+    def ahead(self, scores: Array) -> Array:
+        """s_own(j) - s_j."""
+        return np.asarray((self.matrices @ scores[:, :, None])[:, :, 0])
+
+    def pulls(self, duals: Array) -> Array:
+        """Every dual pulls the own unit up and a rival down."""
+        return np.asarray((duals[:, None, :] @ self.matrices)[:, 0])
+
+    def spread(self, groups: Array) -> Array:
+        """One number a row."""
+        return groups[:, None]
+
+    def sums(self, constraints: Array) -> Array:
+        """Over the rivals."""
+        return np.asarray(constraints.sum(axis=1))
+
+    def largest(self, constraints: Array) -> Array:
+        """The largest violation of each row."""
+        return np.asarray(np.maximum(0.0, np.where(self.on, constraints, 0.0).max(axis=1)))
+
+    def curvature(self, weight: Array, free: Array) -> Array:
+        """That of the differences s_own(j) - s_j, in the scores: rows x units x units."""
+        return np.asarray(self.matrices.transpose(0, 2, 1) @ _springs(weight, free) @ self.matrices)
+
+
+def _springs(weight: Array, free: Array) -> Array:
+    """diag(w) - w w' / (free + sum w), rows x constraints x constraints.
+
+    The diagonal is w_l times the share of all others, added up without a subtraction.
+    """
+    total = free + weight.sum(axis=1)
+    before, after = np.zeros_like(weight), np.zeros_like(weight)
+    np.cumsum(weight[:, :-1], axis=1, out=before[:, 1:])
+    np.cumsum(weight[:, :0:-1], axis=1, out=after[:, -2::-1])
+    share = weight / total[:, None]
+    found: Array = -weight[:, :, None] * share[:, None, :]
+    every = np.arange(weight.shape[1])
+    found[:, every, every] = share * (free[:, None] + before + after)
+    return found
+
+
+_TERMS: dict[str, Callable[[Objective], ConstraintTerms]] = {
+    "margin": HingeTerms,
+    "structured": StructuredTerms,
+    "siblings": SiblingTerms,
+}
 
 
 def constraint_terms(objective: Objective) -> ConstraintTerms:
@@ -162,7 +228,7 @@ def constraint_terms(objective: Objective) -> ConstraintTerms:
     >>> type(constraint_terms(objective)).__name__
     'HingeTerms'
     """
-    return HingeTerms(objective) if objective.loss.facts.kind == "margin" else StructuredTerms(objective)
+    return _TERMS[objective.loss.facts.kind](objective)
 
 
 def by_class(duals: Array) -> sp.csr_array:
