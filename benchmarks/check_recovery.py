@@ -105,9 +105,9 @@ def elsewhere(seeds: range) -> None:
         "2 rows per class": ({"rows": 2}, {}),
     }
     for lambda_ in (0.1, 10.0, 100.0, 1000.0):
-        cases[f"one lambda for structure and classifier, {lambda_:g}"] = (
+        cases[f"structure from the vectors of the classifier, {lambda_:g}"] = (
             {},
-            {"structure_lambda": "same", "lambda_": lambda_},
+            {"learned_from": "vectors", "lambda_": lambda_},
         )
     for name, (of_rows, settings) in cases.items():
         areas = []

@@ -4,9 +4,9 @@
 
 Real sets made imbalanced: in each seed half of the classes, drawn at random, keep three rows; the others keep theirs
 (at most 100). Least squares with A = I, with A of the given taxonomy (0/1 ancestors, weights 1 and by the rule
-"maxmin"), and with a learned A (at defaults, and with one lambda for structure and classifier). lambda is chosen for
-each of them by average precision on the cut classes over held-out rows, a third of the test rows; the other two thirds
-are scored. Differences from A = I are paired over the seeds, with a t-test.
+"maxmin"), and with a learned A (at defaults, and with the structure learned from the vectors of the classifier). lambda
+is chosen for each of them by average precision on the cut classes over held-out rows, a third of the test rows; the
+other two thirds are scored. Differences from A = I are paired over the seeds, with a t-test.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def methods(tree: Any) -> dict[str, Any]:
         "learned, sparse graph": lambda lam: TaxonomyLearningRidge(lambda_=lam, stationary=1e-2),
         "learned, spectral": lambda lam: TaxonomyLearningRidge(structure="spectral", lambda_=lam),
         "learned, lasso": lambda lam: TaxonomyLearningRidge(structure="graphical_lasso", lambda_=lam),
-        "sparse graph, one lambda": lambda lam: TaxonomyLearningRidge(
-            lambda_=lam, structure_lambda="same", stationary=1e-2
+        "sparse graph, of vectors": lambda lam: TaxonomyLearningRidge(
+            lambda_=lam, learned_from="vectors", stationary=1e-2
         ),
     }
 

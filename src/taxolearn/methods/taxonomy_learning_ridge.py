@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -21,12 +20,14 @@ from taxolearn.problem import Problem
 from taxolearn.solvers import Limits, Start
 from taxolearn.solvers.choice import decomposes
 from taxolearn.solvers.kernel_ridge import decomposed
-from taxolearn.solvers.ridge_rows import half_ridge, ridge_rows, threads_of
+from taxolearn.solvers.ridge_rows import half_ridge, threads_of
 from taxolearn.solvers.structure_learning import (
     ByGradients,
     Classifier,
+    FromCovariance,
     InEigenbasis,
     Learned,
+    covariance_of_means,
     learn_structure,
 )
 from taxolearn.solvers.structure_steps import GraphicalLasso, Prior, SparseGraph, SpectralBall
@@ -37,22 +38,12 @@ Array = npt.NDArray[np.float64]
 
 _MOST_TURNS = 100
 _MANY_CLASSES = 500  # whose matrices are worth more than one thread
-_ROUNDING = 1e-9
-_ABOVE_ALL = (
-    10.0  # lambda of the structure over the mean square of a row, which no direction of the rows is above
-)
 _LEAST_EDGE = 1e-6  # weight of an edge worth drawing, as a share of the largest
 
 
 def _not_negative(name: str, value: Any) -> None:
     number_or()(name, value)
     if value < 0:
-        positive(name, value)
-
-
-def _lambda_of_structure(name: str, value: Any) -> None:
-    if value is not None and not (isinstance(value, str) and value == "same"):
-        number_or("same")(name, value)
         positive(name, value)
 
 
@@ -80,11 +71,12 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
 
         1/2 (tr(W' Theta W) + scale * Omega(Theta)) + C sum_i c_i sum_l (y_il - w_l . x_i)^2,
 
-    by turns: W for fixed Theta, exactly, and Theta for fixed W; then W once more under `lambda_`. In the paper both
-    have the same lambda (`structure_lambda="same"`). But vectors say who is alike only under a large one, where they
-    are near the sums of the rows of their classes; under a small one the vectors of like classes point apart, because
-    they tell these classes from each other, and the graph is the true one turned round. So the turns have by default a
-    lambda of their own, above all directions of the rows, and classes weigh alike in them. Omega is one of
+    by turns: W for fixed Theta, exactly, and Theta for fixed W. With `learned_from="vectors"` that is all, as in the
+    paper. But vectors say who is alike only under a large lambda, where each is near the sum of the rows of its class;
+    under a small one the vectors of like classes point apart, because they tell these classes from each other, and the
+    graph is the true one turned round. So by default Theta is learned in the limit of a large lambda, where the losses
+    are -tr(W' M) and M has the means of the classes around their own mean, without the noise of their rows; and W once
+    more under `lambda_`. Omega is one of
 
     - "graphical_lasso": -log det Theta + nu ||Theta||_1, (8) and (11);
     - "sparse_graph": the same with Theta = Laplacian of W + gamma, W >= 0, and nu ||W||_1. (5) itself has no log
@@ -135,20 +127,20 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
         ),
         check=positive_or_none,
     )
-    structure_lambda: float | str | None = parameter(
-        default=None,
+    learned_from: str = parameter(
+        default="means",
         doc=(
-            "lambda under which the structure is learned, classes weighing alike. None: ten times the mean square of a "
-            'row. "same": lambda_ and the weights of the classifier, as in the paper.'
+            'What Theta is learned from. "means" of the classes: whatever lambda_ is. "vectors", as in the paper: give '
+            "a large lambda_ then."
         ),
-        check=_lambda_of_structure,
+        choices=("means", "vectors"),
     )
     max_turns: int | None = parameter(
         default=None,
         doc=(
-            "Most turns of W and Theta. None: 100 for a sparse graph, whose gamma bounds A, and with "
-            'structure_lambda="same"; else one, since further ones let A concentrate on few directions (spectral), or '
-            "grow until lambda counts for nothing (graphical lasso)."
+            "Most turns of W and Theta. None: 100 for a sparse graph, whose gamma bounds A, and with learned_from="
+            '"vectors"; else one, since further ones let A concentrate on few directions (spectral), or grow without '
+            "end (graphical lasso)."
         ),
         check=_whole_or_none,
     )
@@ -186,8 +178,8 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
 
     @property
     def _one_turn(self) -> bool:
-        own = self.structure_lambda != "same"
-        return self.max_turns is None and own and self.structure != "sparse_graph"
+        means = self.learned_from == "means"
+        return self.max_turns is None and means and self.structure != "sparse_graph"
 
     @property
     def _turns(self) -> int:
@@ -213,28 +205,14 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
                 )
 
     def _classifier(self, objective: Objective, limits: Limits) -> Classifier:
-        """The turns of W, under the lambda and the weights of the structure."""
-        problem, same = objective.problem, self.structure_lambda == "same"
-        used = problem if same else _alike(problem)
-        objective = replace(objective, problem=used)
-        if used.products is None and (self.solver == "gradients" or not decomposes(used)):
-            Z = ridge_rows(used, objective.bias_feature).Z
-            squares = float((Z.multiply(Z) if sp.issparse(Z) else Z * Z).sum())
-            return ByGradients(objective if same else self._under_own_lambda(objective, squares), limits)
-        spectrum = self._spectrum if used is problem else None
-        spectrum = spectrum or decomposed(used, objective.bias_feature)
-        if used is problem:
-            self._spectrum = spectrum  # serves the final fit too
-        if not same:
-            objective = self._under_own_lambda(objective, float(spectrum.values.sum()))
-        return InEigenbasis(spectrum, half_ridge(objective))
-
-    def _under_own_lambda(self, objective: Objective, squares: float) -> Objective:
-        """The objective under the lambda of the structure; `squares` is the weighted sum of the rows' squares."""
-        total = float(objective.problem.weight_by_labels.sum())
-        own = self.structure_lambda
-        value = float(own) if own is not None else _ABOVE_ALL * (squares / total if squares > 0 else 1.0)
-        return replace(objective, C=0.5 / (value * total))
+        problem = objective.problem
+        if self.learned_from == "means":
+            return FromCovariance(covariance_of_means(problem))
+        if problem.products is None and (self.solver == "gradients" or not decomposes(problem)):
+            return ByGradients(objective, limits)
+        if self._spectrum is None:
+            self._spectrum = decomposed(problem, objective.bias_feature)
+        return InEigenbasis(self._spectrum, half_ridge(objective))
 
     def _take_structure(self, covariance: Array, precision: Array, classes: list[Any]) -> None:
         self.covariance_, self.precision_ = covariance, precision
@@ -278,13 +256,3 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
         self.joint_history_ = arrays["joint_history"].ravel().tolist()
         self.stationarity_ = float(arrays["stationarity"][0])
         self._take_structure(arrays["covariance"], arrays["precision"], self.classes_.tolist())
-
-
-def _alike(problem: Problem) -> Problem:
-    """The problem with class weights under which all classes weigh alike; itself where they do."""
-    of_class = np.asarray(problem.targets.T @ problem.row_weight) * problem.positive_weight
-    seen = of_class > 0
-    if not seen.any() or np.ptp(of_class[seen]) <= _ROUNDING * of_class.max():
-        return problem
-    factor = np.where(seen, of_class[seen].mean() / np.where(seen, of_class, 1.0), 1.0)
-    return replace(problem, positive_weight=problem.positive_weight * factor)
