@@ -5,7 +5,8 @@
 Made data: 63 classes, 10,000 rows, 80 features as in CLEF, and 500; A of a random tree, learned, and lambda by
 leave-one-out. Real data: lshtc1_dryrun task 2 (1,139 classes, sparse rows) by conjugate gradients; nothing rows x rows
 is made, which the peak of memory shows. Seconds are those of the processor, all threads together, so that other work on
-the machine does not count. Exponents are slopes of log seconds over log size, from four sizes each.
+the machine does not count. Exponents are slopes of log seconds over log size, from four sizes each, the better of two
+fits.
 Exit code 1: more than 10 s for 63 classes and 10,000 rows.
 """
 
@@ -16,6 +17,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import _data
@@ -60,7 +62,8 @@ def growth() -> None:
         times = []
         for X, y in data:
             model = TaxonomyRidge(covariance=covariance(len(np.unique(y))), lambda_=0.1, n_jobs=-1)
-            times.append(seconds(lambda X=X, y=y, model=model: model.fit(X, y)))
+            fit = partial(model.fit, X, y)
+            times.append(min(seconds(fit), seconds(fit)))  # other work on the machine takes its caches
         shown = ", ".join(f"{size:,}: {took:.2f} s" for size, took in zip(sizes, times, strict=True))
         print(f"seconds over {name} ({shown}): exponent {exponent(sizes, times):.2f}")
 
@@ -68,6 +71,8 @@ def growth() -> None:
 def main() -> int:
     warnings.simplefilter("ignore")
     worst = 0.0
+    TaxonomyLearningRidge().fit(*made(200, 5, 4))  # loads what a first fit loads
+    TaxonomyRidge(lambda_="loo").fit(*made(200, 5, 4))
     for width in (80, 500):
         X, y = made(10_000, width, 63)
         A = covariance(63)

@@ -92,11 +92,10 @@ difference 1.00 ± 0.10.
             f"{self.with_better:.2f} there, {self.with_siblings:.2f} with its siblings, difference "
             f"{self.difference:.2f} ± {self.error:.2f}."
         )
-        if self.tie_better is None:
+        if self.agrees is None:
             return said
-        return (
-            f"{said} Weight in the learned graph: {self.tie_better:.2f} there, {self.tie_siblings:.2f} here."
-        )
+        says = "The learned graph agrees" if self.agrees else "The learned graph does not say so"
+        return f"{said} {says}: mean weight {self.tie_better:.2f} there, {self.tie_siblings:.2f} with its siblings."
 
 
 @dataclass(frozen=True)
