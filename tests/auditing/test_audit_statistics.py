@@ -16,6 +16,7 @@ from taxolearn.auditing.means import ClassMeans
 from taxolearn.auditing.moves import paired_error, score
 from taxolearn.auditing.places import Places, dissolved, replaced
 from taxolearn.auditing.sharing import affinities_of
+from taxolearn.auditing.structure import graph_of, learned_ties
 from taxolearn.auditing.twins import auc
 from taxolearn.metrics import hierarchical_f1
 from taxolearn.problem import make_problem
@@ -70,6 +71,28 @@ def test_the_standard_error_of_a_contrast_covers_rows_of_both_sides() -> None:
         values.append(estimate.value)
         errors.append(estimate.error)
     assert 0.8 < np.mean(errors) / np.std(values) < 1.4
+
+
+def test_learned_ties_are_those_of_the_held_out_covariance() -> None:
+    """Families are tied; classes that are not judged have no ties, and too many classes have no graph."""
+    rng = np.random.default_rng(3)
+    means = np.repeat(3.0 * rng.normal(size=(2, 20)), 3, axis=0) + rng.normal(size=(6, 20))
+    y = np.repeat(np.arange(6), 8)
+    X = means[y] + rng.normal(size=(48, 20))
+    targets = sp.csr_array(np.eye(6)[y])
+    scores = ClassMeans().fit(X[::2], y[::2]).decision_function(X)
+    scores[::2] = np.nan  # rows that were not held out
+    ties = learned_ties(scores, targets, np.ones(6, dtype=bool))
+    assert ties is not None
+    np.testing.assert_array_equal(ties, ties.T)
+    same = np.equal.outer(np.arange(6) // 3, np.arange(6) // 3) & ~np.eye(6, dtype=bool)
+    assert ties[same].min() > ties[~same].max() == 0.0
+    some = learned_ties(scores, targets, np.arange(6) > 0)
+    assert some is not None
+    assert not some[0].any()
+    assert not some[:, 0].any()
+    assert graph_of(ties, list("abcdef")).n_edges == 6
+    assert learned_ties(np.zeros((1, 301)), sp.csr_array((1, 301)), np.ones(301, dtype=bool)) is None
 
 
 def test_auc_is_that_of_all_pairs() -> None:

@@ -85,10 +85,10 @@ def audit(
 
     >>> rng = np.random.default_rng(0)
     >>> centres = dict(lion=[3.0, 0.0], lynx=[2.0, 1.0], wolf=[-3.0, 1.0], fox=[-2.0, 0.0], dingo=[-2.0, 2.0])
-    >>> y = np.repeat(list(centres), 40)
-    >>> X = np.array([centres[name] for name in y]) + rng.normal(size=(200, 2))
+    >>> y = np.repeat(list(centres), 20)
+    >>> X = np.array([centres[name] for name in y]) + rng.normal(size=(100, 2))
     >>> tree = Taxonomy.from_paths(["all/cat/lion", "all/cat/lynx", "all/cat/wolf", "all/dog/fox", "all/dog/dingo"])
-    >>> found = audit(X, y, tree)
+    >>> found = audit(X, y, tree, n_folds=3)
     >>> [(one.node, one.better) for one in found.misplaced]
     [('wolf', 'dog')]
     """
