@@ -90,8 +90,8 @@ def made_rows(name: str, make: Any, seeds: range) -> tuple[int, int, int, int]:
         X, y = make(taxonomy, seed)
         wrong, leaf, home = planted(taxonomy, seed)
         began = time.perf_counter()
-        clean = taxolearn.audit(X, y, taxonomy, n_jobs=2, random_state=seed)
-        found = taxolearn.audit(X, y, wrong, n_jobs=2, random_state=seed)
+        clean = taxolearn.audit(X, y, taxonomy, n_jobs=1, random_state=seed)
+        found = taxolearn.audit(X, y, wrong, n_jobs=1, random_state=seed)
         right = [one for one in found.misplaced if one.node == leaf and str(one.better).startswith(home)]
         hit = bool(right)
         agreed += hit and bool(right[0].agrees)
@@ -116,7 +116,7 @@ def wrong_labels(folder: str, share: float = 0.05) -> float:
     for row in chosen:
         noisy[row] = rng.choice(names[names != y[row]])
     began = time.perf_counter()
-    found = taxolearn.audit(X, noisy, taxonomy, n_jobs=2, max_moves=0)
+    found = taxolearn.audit(X, noisy, taxonomy, n_jobs=1, max_moves=0)
     first = found.ranking[: len(chosen)]
     listed = {one.row for one in found.suspects}
     rate = float(np.isin(first, chosen).mean())
