@@ -105,7 +105,6 @@ def test_a_weight_of_two_is_a_row_given_twice(name):
 
 
 def test_single_precision_read_only_and_wide_indices(monkeypatch):
-    monkeypatch.setattr(kernel_rows, "_FEW_BYTES", 0)  # rows as if they were many: not copied into double
     X, y = blobs(700, seed=3)
     single = X.astype(np.float32)
     _, expected = solved(single.astype(np.float64), y, "squared_hinge")
@@ -117,6 +116,7 @@ def test_single_precision_read_only_and_wide_indices(monkeypatch):
         problem = make_problem(matrix, y)
         assert problem.X.dtype == np.float32
         if sp.issparse(matrix):
+            monkeypatch.setattr(kernel_rows, "_FEW_BYTES", 0)  # as if they were many: not copied into double
             assert np.shares_memory(problem.X.data, matrix.data)
             assert problem.X.indices.dtype == np.int64
         else:
