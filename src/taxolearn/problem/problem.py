@@ -194,11 +194,15 @@ class Problem:
         """
         if not sp.issparse(self.X):
             return self, None
-        features, place = np.unique(self.X.indices, return_inverse=True)
+        used = np.zeros(self.n_features, dtype=bool)
+        used[self.X.indices] = True
+        features = np.flatnonzero(used)
         if 2 * len(features) > self.n_features or not len(features):
             return self, None
-        shape = (self.n_rows, len(features))
-        X = sp.csr_array((self.X.data, place.astype(self.X.indices.dtype), self.X.indptr), shape=shape)
+        place = (np.cumsum(used) - 1).astype(self.X.indices.dtype)
+        X = sp.csr_array(
+            (self.X.data, place[self.X.indices], self.X.indptr), shape=(self.n_rows, len(features))
+        )
         return replace(self, X=X), features
 
     def subset(self, rows: npt.NDArray[np.intp]) -> Problem:
