@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,10 +11,14 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reference.exact_objective import dot, exact, squared
 from reference.one_vs_rest_twin import LOSSES, conjugate_at, loss_at
 from taxolearn import Taxonomy
 from taxolearn.certificates import certify
-from taxolearn.engines import ThreadEngine
+from taxolearn.certificates.rounding import Ball
+from taxolearn.certificates.scores import Rows
+from taxolearn.certificates.sums import Adjoint, squares_of_sums, sum_errors
+from taxolearn.engines import ThreadEngine, running
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
@@ -258,3 +263,27 @@ def test_the_squares_of_large_certificates(dtype):
     np.testing.assert_allclose(
         found, np.sum((factors @ X.astype(np.float64)).toarray() ** 2, axis=1), rtol=1e-13
     )
+
+
+@pytest.mark.parametrize("nodes", [None, sp.csr_array(np.array([[1.0, 1.0], [0.0, 1.0]]))])
+def test_a_huge_column_whose_sums_cancel_does_not_widen_the_bound(nodes):
+    """Errors count column by column; by the norms of rows that of the huge one would count times all sums."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(40, 3)), 1.7e9 + rng.integers(0, 1000, 40)])
+    duals = rng.normal(size=(2, 40))
+    duals -= duals @ X[:, [3]] / (X[:, 3] @ X[:, 3]) * X[:, 3]  # nearly nothing is left of the huge column
+    adjoint = Adjoint((sp.csr_array(duals),), Ball(0.0))
+    with running() as run:
+        found = squares_of_sums(nodes, adjoint, Rows(X), run)
+    sums = exact(duals) if nodes is None else exact_sums(nodes, duals)
+    for value, error, weights in zip(found.value, found.error, sums, strict=True):
+        truth = squared([dot(weights, exact(column)) for column in X.T])
+        assert abs(Fraction(float(value)) - truth) <= Fraction(float(error))
+        assert error < 1e-6 * value
+    by_norms = sum_errors(nodes, adjoint, Rows(X), 40.0) * 2.0 * np.sqrt(found.value)
+    assert np.all(found.error < 0.1 * by_norms)
+
+
+def exact_sums(nodes, duals):
+    """N M in rationals."""
+    return [[dot(exact(row), exact(column)) for column in duals.T] for row in nodes.toarray()]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from taxolearn import BayesianRecursiveLogistic, RecursiveLogistic, Taxonomy, load
 from taxolearn.errors import DataError, LabelError
@@ -132,6 +133,35 @@ def test_a_factor_by_hold_out_mends_variances_that_are_far_too_small() -> None:
     large = BayesianRecursiveLogistic(TREE, factor="holdout", gamma_shape=1e4, gamma_rate=1e8, random_state=0)
     unchosen = BayesianRecursiveLogistic(TREE, gamma_shape=1e4, gamma_rate=1e8, random_state=0)
     assert large.fit(X, y).node_weights_[1] < unchosen.fit(X, y).node_weights_[1]
+
+
+def test_a_warm_start_keeps_the_variances_of_the_higher_bound() -> None:
+    X, y = drawn()
+    given: dict[str, Any] = {"tol": 1e-5, "random_state": 0}
+    cold = BayesianRecursiveLogistic(TREE, **given).fit(X, y)
+    model = BayesianRecursiveLogistic(TREE, warm_start=True, max_iter=1, **given)
+    with pytest.warns(ConvergenceWarning):
+        first = model.fit(X, y).bound_history_[-1]  # one step of the solver in each round
+    assert first < cold.bound_history_[-1]
+    mended = model.set_params(max_iter=1000).fit(X, y).bound_history_[-1]
+    assert mended == pytest.approx(cold.bound_history_[-1], rel=1e-4)
+    scales, done = model.node_weights_, model.n_iter_
+    with pytest.warns(ConvergenceWarning):
+        model.set_params(max_iter=1, tol=1e-12).fit(X, y)
+    assert model.bound_history_[-1] == mended
+    np.testing.assert_array_equal(model.node_weights_, scales)
+    assert model.n_iter_ == 1 < done  # variances that have settled are not learned again
+    assert model.certificate_.holds(1e-5)
+    other = model.set_params(max_iter=1000, tol=1e-5, gamma_rate=1.0).fit(X, y)
+    assert not np.array_equal(other.node_weights_, scales)  # another problem
+
+
+def test_a_warm_start_of_another_C_has_nearly_the_bound_of_a_cold_one() -> None:
+    X, y = drawn()
+    cold = BayesianRecursiveLogistic(TREE, C=3.0).fit(X, y)
+    warm = BayesianRecursiveLogistic(TREE, warm_start=True).fit(X, y).set_params(C=3.0).fit(X, y)
+    assert warm.bound_history_[-1] == pytest.approx(cold.bound_history_[-1], rel=1e-3)
+    np.testing.assert_allclose(warm.node_weights_, cold.node_weights_, rtol=0.05)
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:

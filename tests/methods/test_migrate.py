@@ -101,6 +101,28 @@ def test_a_tied_fit_starts_near_its_end() -> None:
     assert migration.touched == ("b3",)
 
 
+@pytest.mark.parametrize("loss", ["multiclass", "logistic"])
+def test_untouched_inner_nodes_keep_their_vectors_to_the_last_digit(loss: str) -> None:
+    X, y = rows()
+    model = TopDownSVM(OLD, tol=TOL, loss=loss, random_state=0).fit(X, y)
+    new = Taxonomy.from_paths(["r/a/a1", "r/a/a2", "r/a/a3", "r/b/b1", "r/b/b23", "r/c"])
+    migration = model.migrate(X, y, new, {"b2": "b23", "b3": "b23"})
+    assert migration.started == "with the vectors of 2 of 3 inner nodes as they were"  # r and a
+    fresh = TopDownSVM(new, tol=TOL, loss=loss, random_state=0).fit(X, migration.y)
+    made = migration.model
+    np.testing.assert_array_equal(made.vectors_.coef, fresh.vectors_.coef)
+    np.testing.assert_array_equal(made.certificate_.class_dual, fresh.certificate_.class_dual)
+    assert made.predict(X).tolist() == fresh.predict(X).tolist()
+    renamed = model.migrate(X, y, OLD, {})
+    assert (renamed.started, renamed.model.n_iter_) == (
+        "with the vectors of 3 of 3 inner nodes as they were",
+        0,
+    )
+    assert renamed.model.certificate_.holds(TOL)
+    weights = np.linspace(1.0, 2.0, len(y))  # other weights are another problem
+    assert model.migrate(X, y, new, {"b2": "b23", "b3": "b23"}, sample_weight=weights).started == "from zero"
+
+
 def test_rows_that_need_a_person() -> None:
     X, y = rows()
     new = Taxonomy.from_paths(["r/a/a1", "r/a/x1", "r/a/x2", "r/b/b1", "r/b/b2/fine", "r/b/b2/coarse", "r/c"])

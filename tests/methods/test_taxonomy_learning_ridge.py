@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,10 @@ from taxolearn import (
     load,
 )
 from taxolearn.datasets import read_graph, write_graph
-from taxolearn.errors import LabelError, TaxonomyError
+from taxolearn.errors import DataError, LabelError, TaxonomyError
+from taxolearn.gram import RowKernel, row_products
+from taxolearn.problem import Problem, make_problem
+from taxolearn.solvers.structure_learning import covariance_of_means
 from taxolearn.solvers.structure_steps import (
     GraphicalLasso,
     SparseGraph,
@@ -120,11 +124,17 @@ def test_5_as_printed_has_no_edges() -> None:
     assert np.sum(W.value > 1e-4) == 2  # one edge, both ways
 
 
-@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize(
+    ("structure", "source"),
+    [*((name, "vectors") for name in STRUCTURES), ("sparse_graph", "means"), ("spectral", "means")],
+)
 @pytest.mark.parametrize("solver", ["decomposition", "gradients"])
-def test_turns_never_raise_the_objective_and_end_stationary(structure: str, solver: str) -> None:
+def test_turns_never_raise_the_objective_and_end_stationary(structure: str, solver: str, source: str) -> None:
     X, y = rows()
-    model = TaxonomyLearningRidge(structure=structure, lambda_=1.0, solver=solver, tol=1e-8, stationary=1e-4)
+    model = TaxonomyLearningRidge(
+        structure=structure, lambda_=1.0, solver=solver, tol=1e-8, stationary=1e-4, learned_from=source,
+        max_turns=100,
+    )  # fmt: skip
     model.fit(X, y)
     history = np.array(model.joint_history_)
     assert len(history) > 2
@@ -139,7 +149,9 @@ def test_turns_never_raise_the_objective_and_end_stationary(structure: str, solv
 def test_the_objective_is_that_of_the_docstring(structure: str) -> None:
     X, y = rows()
     C, n = 0.02, 6
-    model = TaxonomyLearningRidge(structure=structure, C=C, scale=0.3, nu=0.2, tol=1e-10).fit(X, y)
+    model = TaxonomyLearningRidge(
+        structure=structure, C=C, scale=0.3, nu=0.2, tol=1e-10, learned_from="vectors"
+    ).fit(X, y)
     W = np.hstack([model.coef_, model.intercept_[:, None]])
     prior: Any = {
         "graphical_lasso": GraphicalLasso(0.2),
@@ -156,12 +168,75 @@ def test_too_few_turns_are_told() -> None:
         TaxonomyLearningRidge(structure="spectral", lambda_=10.0, stationary=1e-12, max_turns=1).fit(*rows())
 
 
+@pytest.mark.parametrize("structure", ["graphical_lasso", "spectral"])
+def test_one_turn_is_enough_where_more_would_concentrate(structure: str) -> None:
+    X, y = rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = TaxonomyLearningRidge(structure=structure, lambda_=1.0).fit(X, y)
+    assert len(model.joint_history_) == 3
+    assert np.all(np.diff(model.joint_history_) <= 0)
+    assert model.stationarity_ > model.stationary  # told, not hidden
+
+
 def test_a_strong_lambda_finds_the_families_and_a_weak_one_turns_them_round() -> None:
     X, y = rows()
-    strong = TaxonomyLearningRidge(TREE, lambda_=100.0).fit(X, y)
+    strong = TaxonomyLearningRidge(TREE, lambda_=100.0, learned_from="vectors").fit(X, y)
     assert strong.graph_.compare(TREE).auc == 1.0
-    weak = TaxonomyLearningRidge(TREE, structure="spectral", lambda_=0.01).fit(X, y)
+    weak = TaxonomyLearningRidge(TREE, structure="spectral", lambda_=0.01, learned_from="vectors").fit(X, y)
     assert weak.graph_.compare(TREE).auc < 0.5
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_the_structure_is_found_whatever_lambda_size_offset_and_numbers_of_rows(structure: str) -> None:
+    X, y = rows(each=12)
+    kept = np.flatnonzero(np.arange(len(y)) < 6 * np.array([NAMES.index(name) + 7 for name in y]))
+    assert len(np.unique(np.unique(y[kept], return_counts=True)[1])) > 1
+    for lambda_ in (1e-6, 1e-2, 1e3):
+        for rows_ in (X, 1e-3 * X, X + 1e6):
+            model = TaxonomyLearningRidge(TREE, structure=structure, lambda_=lambda_).fit(
+                rows_[kept], y[kept]
+            )
+            agreement = model.graph_.compare(TREE)
+            assert agreement.siblings > 0.999
+            # a lasso ties who are alike given all others: of three in a row the outer two are not
+            assert agreement.auc >= (0.7 if structure == "graphical_lasso" else 1.0)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "kernel"])
+def test_means_are_what_many_rows_would_have(form: str) -> None:
+    """Without noise, by weights as by copies, and whatever the form of the rows."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(4, 30))
+    counts = [3, 5, 8, 200]
+    y = np.repeat(np.arange(4), counts)
+    expected = (centres - centres.mean(axis=0)) @ (centres - centres.mean(axis=0)).T
+    found = []
+    for seed in range(200):
+        X = centres[y] + np.random.default_rng(seed).normal(size=(len(y), 30))
+        found.append(covariance_of_means(made_problem(X, y, form)))
+    # nearly unbiased, the diagonal of the class with three rows included; negative eigenvalues are cut
+    np.testing.assert_allclose(np.mean(found, axis=0), expected, atol=0.5)
+    few = ((X[y == 0].mean(axis=0) - centres.mean(axis=0)) ** 2).sum()
+    assert few > expected[0, 0] + 5.0  # what three rows of this noise add
+    weight = rng.integers(1, 4, len(y))
+    copies = np.repeat(np.arange(len(y)), weight)
+    weighted = covariance_of_means(made_problem(X, y, form, weight))
+    np.testing.assert_allclose(
+        weighted, covariance_of_means(made_problem(X[copies], y[copies], form)), atol=1e-9
+    )
+
+
+def made_problem(X: Array, y: Array, form: str, weight: Array | None = None) -> Problem:
+    problem = make_problem(sp.csr_array(X) if form == "sparse" else X, y, sample_weight=weight)
+    kernel = RowKernel("linear")
+    return replace(problem, products=row_products(kernel, X)) if form == "kernel" else problem
+
+
+@pytest.mark.parametrize("wrong", ["rows", None, 1.0])
+def test_a_wrong_source_is_told(wrong: Any) -> None:
+    with pytest.raises(DataError, match="learned_from="):
+        TaxonomyLearningRidge(learned_from=wrong).fit(*rows())
 
 
 def test_the_graph_becomes_a_tree_that_other_methods_take() -> None:

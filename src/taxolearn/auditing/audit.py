@@ -18,6 +18,7 @@ from taxolearn.auditing.moves import attempt, names_of, try_moves
 from taxolearn.auditing.places import Places, loose, misplaced
 from taxolearn.auditing.report import Audit
 from taxolearn.auditing.sharing import affinities_of
+from taxolearn.auditing.structure import graph_of, learned_ties
 from taxolearn.auditing.twins import near_duplicates
 from taxolearn.errors import DataError, EmptyClassWarning, LabelError, TaxonomyError
 from taxolearn.methods.fitting import CertifiedClassifier
@@ -49,10 +50,10 @@ def audit(
 ) -> Audit:
     """Look for classes, inner nodes and labels that are out of place, on held-out rows; claim nothing within noise.
 
-    What classes share is the covariance of their means, seen by held-out rows; which labels look wrong is read off
-    held-out scores of a flat model; what a change of the taxonomy would do is tried by refitting `estimator`. Each list
-    of the result allows itself a chance of `alpha` of a false finding, all its questions together; for rows it is the
-    expected share of false ones. See docs/audit.md for the statistics.
+    What classes share is the covariance of their means, seen by held-out rows, and the sparse graph that is learned
+    from it; which labels look wrong is read off held-out scores of a flat model; what a change of the taxonomy would do
+    is tried by refitting `estimator`. Each list of the result allows itself a chance of `alpha` of a false finding, all
+    its questions together; for rows it is the expected share of false ones. See docs/audit.md for the statistics.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def audit(
         apart; `OneVsRestSVM(tol=1e-2)` by default. Any scikit-learn classifier with scores for all classes will do.
     likeness : classifier, optional
         Another one, whose held-out `decision_function` says how much rows resemble classes that they do not have;
-        `ClassMeans()` by default. This is the learned structure that the given one is compared with.
+        `ClassMeans()` by default. The structure that the given one is compared with is learned from them.
     n_folds : int
         Parts into which the rows are dealt, twice.
     alpha : float
@@ -113,8 +114,11 @@ def audit(
     folds = [deal(problem, n_folds, seed), deal(problem, n_folds, seed + 1)]
     scores = [held_out_scores(scorer, problem, labels, fold, told) for fold in folds]
     mean = 0.5 * (scores[0] + scores[1])
-    affinities = affinities_of(held_out_scores(likeness, problem, labels, folds[0], told), problem.targets)
-    places = Places(taxonomy, problem.class_nodes, affinities)
+    alike = held_out_scores(likeness, problem, labels, folds[0], told)
+    affinities = affinities_of(alike, problem.targets)
+    ties = learned_ties(alike, problem.targets, affinities.judged)
+    graph = None if ties is None else graph_of(ties, problem.classes)
+    places = Places(taxonomy, problem.class_nodes, affinities, ties)
     found = misplaced(places, alpha)
     slack = loose(places, alpha, [one.node for one in found])
     twins = near_duplicates(scorer, problem, folds[0], mean, affinities, alpha, told)
@@ -139,6 +143,8 @@ def audit(
         tuple(name for name, judged in zip(problem.classes, affinities.judged, strict=True) if not judged),
         ranking(margins.margin),
         margins.margin,
+        graph,
+        None if graph is None else graph.compare(taxonomy).auc,
     )
 
 

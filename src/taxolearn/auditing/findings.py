@@ -16,8 +16,8 @@ def plain(record: Any) -> dict[str, Any]:
     return {name: _plain(value) for name, value in asdict(record).items()}
 
 
-def _short(*values: float) -> list[str]:
-    return [f"{value:.3f}" for value in values]
+def _short(*values: float | None) -> list[str]:
+    return ["" if value is None else f"{value:.3f}" for value in values]
 
 
 def _plain(value: Any) -> Any:
@@ -30,7 +30,8 @@ def _plain(value: Any) -> Any:
 class Misplaced:
     """A node that shares more with the classes under `better` than with its siblings under `parent`.
 
-    Affinities are in standard deviations of held-out scores.
+    Affinities are in standard deviations of held-out scores; `tie_siblings` and `tie_better` are the mean weights of
+    the learned graph, None where none was learned.
 
     >>> print(Misplaced("Wolf", "Cat", "Dog", 0.1, 1.1, 1.0, 0.1, 1e-9).sentence)
     Wolf (under Cat) shares more with the classes under Dog: affinity 1.10 there, 0.10 with its siblings, \
@@ -47,6 +48,8 @@ difference 1.00 ± 0.10.
         "difference",
         "± error",
         "p",
+        "tie to siblings",
+        "tie to better",
     )
 
     node: Hashable
@@ -57,6 +60,19 @@ difference 1.00 ± 0.10.
     difference: float
     error: float
     p_value: float
+    tie_siblings: float | None = None
+    tie_better: float | None = None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the learned graph ties the node more to the branch than to its siblings; None where none was learned.
+
+        >>> Misplaced("Wolf", "Cat", "Dog", 0.1, 1.1, 1.0, 0.1, 1e-9, 0.0, 0.8).agrees
+        True
+        """
+        if self.tie_siblings is None or self.tie_better is None:
+            return None
+        return self.tie_better > self.tie_siblings
 
     @property
     def cells(self) -> list[str]:
@@ -65,21 +81,29 @@ difference 1.00 ± 0.10.
             *map(str, (self.node, self.parent, self.better)),
             *_short(self.with_siblings, self.with_better, self.difference, self.error),
             f"{self.p_value:.1e}",
+            *_short(self.tie_siblings, self.tie_better),
         ]
 
     @property
     def sentence(self) -> str:
         """The finding in words."""
-        return (
+        said = (
             f"{self.node} (under {self.parent}) shares more with the classes under {self.better}: affinity "
             f"{self.with_better:.2f} there, {self.with_siblings:.2f} with its siblings, difference "
             f"{self.difference:.2f} ± {self.error:.2f}."
+        )
+        if self.tie_better is None:
+            return said
+        return (
+            f"{said} Weight in the learned graph: {self.tie_better:.2f} there, {self.tie_siblings:.2f} here."
         )
 
 
 @dataclass(frozen=True)
 class Loose:
     """An inner node whose children share no more with one another than with the classes around them.
+
+    `tie` is the mean weight of the learned graph between classes below different children, None where none was learned.
 
     >>> print(Loose("Misc", ("Cat", "Oak"), -0.1, 0.05, 0.1, 1.2).sentence)
     The children of Misc (Cat, Oak) share nothing: affinity -0.10 ± 0.05 beyond what they share with others, at most \
@@ -94,6 +118,7 @@ class Loose:
         "± error",
         "at most",
         "typical node",
+        "tie",
     )
 
     node: Hashable
@@ -102,6 +127,7 @@ class Loose:
     error: float
     upper: float
     typical: float
+    tie: float | None = None
 
     @property
     def cells(self) -> list[str]:
@@ -109,7 +135,7 @@ class Loose:
         return [
             str(self.node),
             f"{len(self.children):,}",
-            *_short(self.affinity, self.error, self.upper, self.typical),
+            *_short(self.affinity, self.error, self.upper, self.typical, self.tie),
         ]
 
     @property
@@ -120,6 +146,7 @@ class Loose:
             f"The children of {self.node} ({names}) share nothing: affinity {self.affinity:.2f} ± {self.error:.2f} "
             f"beyond what they share with others, at most {self.upper:.2f}, where children of a typical node share "
             f"{self.typical:.2f}."
+            + ("" if self.tie is None else f" The learned graph ties them with mean weight {self.tie:.2f}.")
         )
 
 

@@ -30,6 +30,8 @@ _NOTHING = 0.25  # share of what the children of a typical node have in common: 
 class Places:
     """Which judged classes are at or below each node, and what groups of them share.
 
+    `ties` are the weights of a learned graph of the classes, see `learned_ties`.
+
     >>> from taxolearn.auditing.sharing import affinities_of
     >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
     >>> scores = np.array([[1.0, -1.0], [1.0, -3.0], [1.0, -2.0]])
@@ -41,6 +43,7 @@ class Places:
     taxonomy: Taxonomy
     class_nodes: npt.NDArray[np.int32]
     affinities: Affinities
+    ties: Array | None = None
 
     @cached_property
     def under(self) -> sp.csr_array:
@@ -77,6 +80,10 @@ class Places:
         """The children of a node."""
         tree = self.taxonomy
         return tree.child_indices[tree.child_indptr[node] : tree.child_indptr[node + 1]]
+
+    def tie(self, first: Ids, second: Ids) -> float | None:
+        """The mean weight of the learned graph between two groups of classes; None where none was learned."""
+        return None if self.ties is None else float(self.ties[np.ix_(first, second)].mean())
 
     def across(self, groups: Sequence[Ids]) -> sp.csr_array:
         """The weights of a mean over all pairs of groups of the mean affinity of their classes."""
@@ -155,6 +162,7 @@ def _surest(
         there = np.setdiff1d(places.members(int(branch)), out)
         if not len(beside) or not len(there):
             continue
+        ties = places.tie(mine, beside), places.tie(mine, there)
         weights = places.between(mine, there, 1.0) - places.between(mine, beside, 1.0)
         estimate = places.affinities.contrast(sp.csr_array(weights))
         p_value = estimate.p_above_zero()
@@ -162,7 +170,7 @@ def _surest(
             with_siblings = float(places.affinities.pairs[np.ix_(mine, beside)].mean())
             best = Misplaced(
                 name(node), name(parent), name(int(branch)), with_siblings, with_siblings + estimate.value,
-                estimate.value, estimate.error, p_value,
+                estimate.value, estimate.error, p_value, *ties,
             )  # fmt: skip
     return best
 
@@ -218,6 +226,7 @@ def loose(places: Places, alpha: float, elsewhere: Sequence[Hashable] = ()) -> l
             estimate.error,
             estimate.upper(level),
             typical,
+            _tie_of_children(places, node, out),
         )
         for node, estimate in found
         if typical > 0 and estimate.upper(level) < nothing
@@ -242,6 +251,15 @@ def _own_contrast(places: Places, node: int, out: Ids) -> sp.csr_array | None:
         return None
     outside = [places.between(mine, group, 1.0 / len(around)) for group in around]
     return sp.csr_array(places.across(groups) + places.across(around) - 2.0 * sum(outside))
+
+
+def _tie_of_children(places: Places, node: int, out: Ids) -> float | None:
+    """The mean weight of the learned graph between classes below different children, as in `_own_contrast`."""
+    groups = _groups(places, node, out)
+    groups = groups if len(groups) >= 2 else _groups(places, node, out[:0])
+    if places.ties is None or len(groups) < 2:
+        return None
+    return 0.5 * float(np.sum(places.across(groups).multiply(places.ties)))
 
 
 def _groups(places: Places, node: int, out: Ids) -> list[Ids]:

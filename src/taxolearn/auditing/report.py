@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn.auditing.findings import Loose, Misplaced, Move, Suspect, Twins, plain
+from taxolearn.structure import ClassGraph
 
 _ROWS_SHOWN = 10  # suspects that the text names
 
@@ -38,6 +39,8 @@ class Audit:
       first, and `margins` their margins (NaN for rows that were not);
     - `moves`: what each proposed change did to held-out hierarchical F1; of these, `claimed` ones are beyond noise.
 
+    `graph` is the structure learned from held-out rows, a `ClassGraph`, and `agreement` the chance that it ties a pair
+    of siblings of the given taxonomy more than a pair that are none; both are None beyond 300 classes.
     `hierarchical_f1` and `accuracy` are those of the given taxonomy on held-out rows, `alpha` is the chance of a false
     finding that each list allows itself, and `skipped` names the classes with too few rows to be judged.
 
@@ -58,6 +61,8 @@ class Audit:
     skipped: tuple[Hashable, ...] = ()
     ranking: npt.NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp), repr=False)
     margins: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
+    graph: ClassGraph | None = field(default=None, repr=False)
+    agreement: float | None = None
 
     @property
     def n_findings(self) -> int:
@@ -86,6 +91,11 @@ class Audit:
         if self.skipped:
             names = ", ".join(map(str, self.skipped[:5])) + (", ..." if len(self.skipped) > 5 else "")
             yield f"{len(self.skipped):,} classes have too few rows to be judged: {names}."
+        if self.agreement is not None:
+            yield (
+                "The learned graph ties two siblings more strongly than two other classes in "
+                f"{self.agreement:.0%} of cases."
+            )
         for found in (self.misplaced, self.loose, self.twins, self.moves):
             for finding in found:
                 yield finding.sentence
@@ -125,6 +135,10 @@ class Audit:
             "hierarchical_f1": self.hierarchical_f1,
             "accuracy": self.accuracy,
             "skipped": [str(name) for name in self.skipped],
+            "agreement": self.agreement,
+            "graph": None
+            if self.graph is None
+            else [[str(a), str(b), weight] for a, b, weight in self.graph.edges],
         }
         for name in ("misplaced", "loose", "twins", "moves", "suspects"):
             facts[name] = [plain(one) for one in getattr(self, name)]

@@ -29,6 +29,7 @@ _MANY = 2**24  # products that are worth a compiled kernel
 _LIGHT = 2**20  # products that take a millisecond
 _SMALL = 2**20  # entries of sparse rows that may be made dense
 _DENSE = 0.05  # share of duals from which on a dense product is faster
+_WIDE = 1e-9  # relative errors above it are looked at column by column
 _SUMMED = 64  # rows added up one after the other, at least
 
 Nodes: TypeAlias = Any  # csr_array, nodes x classes, None where each class is a node
@@ -102,10 +103,15 @@ def squares_of_sums(nodes: Nodes, adjoint: Adjoint, rows: Rows, run: Run) -> Bal
     if n_nodes > width:
         blocks = [np.arange(a, min(a + width, n_nodes)) for a in range(0, n_nodes, width)]
     light = adjoint.nnz * max(1, rows.nnz // max(1, rows.n_rows)) < _LIGHT
-    found = run.map(_squares_of, _Sums(nodes, adjoint, X, many), blocks, light=light)
+    shared = _Sums(nodes, adjoint, X, many)
+    found = run.map(_squares_of, shared, blocks, light=light)
     values, terms = (np.concatenate(part) for part in zip(*found, strict=True))
     error = sum_errors(nodes, adjoint, rows, terms)
-    return square_norm(values, error, gamma(rows.n_features if many else pairwise(rows.n_features)))
+    squares = square_norm(values, error, gamma(rows.n_features if many else pairwise(rows.n_features)))
+    if sp.issparse(X) or not np.any(squares.error > _WIDE * squares.value):
+        return squares
+    by_column = np.concatenate(run.map(_errors_by_column, shared, blocks, light=light))
+    return Ball(values, np.fmin(squares.error, gamma(pairwise(rows.n_features)) * values + by_column))
 
 
 def sum_errors(nodes: Nodes, adjoint: Adjoint, rows: Rows, terms: Any) -> Array:
@@ -188,6 +194,26 @@ def _squares_of(shared: _Sums, numbers: npt.NDArray[Any] | None, clock: Any) -> 
         else:
             squares = np.add.reduce(vectors * vectors, axis=1)
         return squares, np.broadcast_to(np.asarray(terms, dtype=np.float64), duals.shape[0])
+
+
+def _errors_by_column(shared: _Sums, numbers: npt.NDArray[Any] | None, clock: Any) -> Array:
+    """By how much ||z_n||^2 is off where z_nj is off by e_nj: sum_j 2 |z_nj| e_nj + e_nj^2.
+
+    A column at 1e9 is off by more than all others, but the sums of its entries are next to nothing: by the norms of
+    rows its error would count times theirs.
+    """
+    with np.errstate(all="ignore"):
+        nodes, adjoint = shared.nodes, shared.adjoint
+        some = nodes if nodes is None or numbers is None else nodes[numbers]
+        parts = [part if nodes is not None or numbers is None else part[numbers] for part in adjoint.parts]
+        sizes, added = sum(abs(part) @ np.abs(shared.X) for part in parts), np.ones(1)
+        if some is not None:
+            sizes, added = abs(some) @ sizes, np.diff(some.indptr)
+        vectors, terms = vector_sums(adjoint.under(nodes, numbers), shared.X)
+        rounds = gamma(np.asarray(terms) + len(adjoint.parts) * added + 4.0) + adjoint.relative
+        off = rounds[:, None] * sizes + np.where(sizes > 0, np.max(terms, initial=0) * TINY, 0.0)
+        vectors = vectors.toarray() if sp.issparse(vectors) else vectors
+        return np.asarray(np.add.reduce(off * (2.0 * np.abs(vectors) + off), axis=1))
 
 
 def _by_kernel(duals: sp.csr_array, X: Any) -> Array:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from taxolearn.engines import Run
 from taxolearn.methods.held_out import hold_out
 from taxolearn.methods.parameters import check_choice, estimator, parameter, positive, whole
 from taxolearn.methods.probabilities import LikelihoodProbabilities
+from taxolearn.methods.warm_start import mark_of
 from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem
 from taxolearn.solvers import Limits, Solution, Start, Watch
@@ -32,11 +34,20 @@ def _positive_or_holdout(name: str, value: Any) -> None:
         positive(name, value)
 
 
+class _KeptVariances(NamedTuple):
+    """What a first stage leaves to the next fit: what it depends on, what it found, and the scales of the second."""
+
+    mark: str
+    learned: LearnedVariances
+    scale: Array
+
+
 class _Learned:
     """What a fit leaves besides."""
 
     node_weights_: Array
     bound_history_: list[float]
+    _kept_variances: _KeptVariances
 
 
 @estimator
@@ -55,6 +66,9 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
 
     and that is what the certificate proves. It is `RecursiveLogistic` with `loss="softmax"` and learned scales. The
     root's vector would move all scores alike, and is zero. A class at an inner node has a vector of its own below it.
+
+    With `warm_start`, a fit of the same problem keeps the variances whose bound is higher; once they have settled, they
+    are not learned again.
 
     It is for dense features. On sparse text the evidence prefers variances that are too small (see
     docs/learned-variances.md): take `factor="holdout"` there, or `RecursiveLogistic`.
@@ -168,30 +182,57 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
     ) -> tuple[Objective | Parts, Limits, Start | None]:
         """The objective with learned variances, what is left of the limits, and the vectors so far."""
         assert isinstance(objective, Objective)
+        mark = self._mark(objective)
+        kept = getattr(self, "_kept_variances", None) if self.warm_start else None
+        kept = None if kept is None or kept.mark != mark else kept
         with limits.run() as run:
-            rules = VarianceRules(
-                self._groups(objective.problem, objective.tie),
-                float(self.gamma_shape),
-                float(self.gamma_rate),
-                cast(Any, self.inference),
-                int(self.rounds),
-                float(self.bound_tol),
-            )
             inner = replace(limits, engine=run.engine)
-            learned = learn_variances(objective, rules, inner, start, asked=self.solver, among=self._solvers)
-            objective = replace(objective, tie=replace(objective.tie, scale=learned.scale))
-            if self.factor != 1.0:
-                inner = replace(inner, max_seconds=run.clock.left)
-                objective = self._with_factor(objective, inner, learned)
+            found, self._learning_passes = kept, 0
+            if kept is None or not kept.learned.settled:
+                found = _KeptVariances(mark, *self._learn_variances(objective, inner, start, run))
+                self._learning_passes = found.learned.passes
+                # of two first stages of the same problem the higher bound stays, also where the second was stopped
+                if kept is not None and kept.learned.bound >= found.learned.bound:
+                    found = kept
+                else:
+                    start = found.learned.start
+            assert found is not None
+            objective = replace(objective, tie=replace(objective.tie, scale=found.scale))
             left = run.clock.left
-        self.bound_history_, self._learning_passes = learned.bounds, learned.passes
-        n_nodes = len(learned.scale) if self.taxonomy is None else self.taxonomy.n_nodes
-        self.node_weights_ = objective.tie.scale[:n_nodes]
-        return (
-            objective,
-            replace(limits, max_seconds=None if left is None else max(left, 1e-9)),
-            learned.start,
+        if self.warm_start:
+            self._kept_variances = found
+        self.bound_history_ = found.learned.bounds
+        n_nodes = len(found.scale) if self.taxonomy is None else self.taxonomy.n_nodes
+        self.node_weights_ = found.scale[:n_nodes]
+        return objective, replace(limits, max_seconds=None if left is None else max(left, 1e-9)), start
+
+    def _learn_variances(
+        self, objective: Objective, limits: Limits, start: Start | None, run: Run
+    ) -> tuple[LearnedVariances, Array]:
+        """The first stage: what was learned, and the scales of the second."""
+        rules = VarianceRules(
+            self._groups(objective.problem, objective.tie),
+            float(self.gamma_shape),
+            float(self.gamma_rate),
+            cast(Any, self.inference),
+            int(self.rounds),
+            float(self.bound_tol),
         )
+        learned = learn_variances(objective, rules, limits, start, asked=self.solver, among=self._solvers)
+        if self.factor == 1.0:
+            return learned, learned.scale
+        tied = replace(objective, tie=replace(objective.tie, scale=learned.scale))
+        return learned, self._with_factor(
+            tied, replace(limits, max_seconds=run.clock.left), learned
+        ).tie.scale
+
+    def _mark(self, objective: Objective) -> str:
+        """A hash of all that the variances depend on, limits left out."""
+        chosen = (
+            self.variances, self.inference, self.gamma_shape, self.gamma_rate, self.rounds, self.bound_tol,
+            self.factor, self.holdout,
+        )  # fmt: skip
+        return mark_of(objective, f"{objective.problem.fingerprint()} {chosen!r}")
 
     def _with_factor(self, objective: Objective, limits: Limits, learned: LearnedVariances) -> Objective:
         """The objective with all variances times the factor given, or the one that held-out rows like best."""

@@ -14,7 +14,7 @@ from taxolearn.certificates import Certificate, certify
 from taxolearn.engines import ThreadEngine
 from taxolearn.losses import MarginLoss
 from taxolearn.methods.inputs import check_seed
-from taxolearn.methods.warm_start import Kept
+from taxolearn.methods.warm_start import Kept, mark_of
 from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem
 from taxolearn.solvers import Status
@@ -213,4 +213,76 @@ def _solved(model: Any, problem: Problem, touched: Ids) -> Joined:
         limits = model._limits(objective, check_seed(model.random_state), engine)
         solution = model._solve(objective, limits, None, None)
         proof = certify(objective, solution, engine)
+    return Joined(solution.vectors, proof, solution.n_iter, solution.history)
+
+
+def join_parts(model: Any, whole: Parts, old: Any, before: Parts) -> tuple[Joined, int] | None:
+    """Solve the parts that the old model has not, and take all others from it: vectors and certificate; how many were
+    taken. None where there are none, or where the certificate cannot be told apart.
+
+    Parts have no vector in common: what was certified of one with the same rows, options and weights is still true.
+    """
+    places = {_mark_of_part(before, number): number for number in range(len(before.parts))}
+    origin = np.array([places.get(_mark_of_part(whole, number), -1) for number in range(len(whole.parts))])
+    ends = np.cumsum([0, *map(_n_entries, before.parts)])
+    proof, taken = old.certificate_, np.flatnonzero(origin >= 0)
+    if not len(taken) or ends[-1] != len(proof.class_primal):
+        return None
+    coef = np.zeros((whole.n_units, whole.problem.n_features))
+    intercept = np.zeros(whole.n_units)
+    entries: list[Any] = [None] * len(whole.parts)
+    for number in taken.tolist():
+        own, units = whole.units[number], before.units[origin[number]]
+        coef[own], intercept[own] = old.vectors_.coef[units], old.vectors_.intercept[units]
+        span = slice(ends[origin[number]], ends[origin[number] + 1])
+        entries[number] = proof.class_primal[span], proof.class_dual[span]
+    left = np.flatnonzero(origin < 0)
+    solved = Joined(None, replace(proof, primal_error=0.0, dual_error=0.0, status=Status.CONVERGED), 0, [])
+    if len(left):
+        solved = _solved_parts(model, whole, left)
+        first = 0
+        for number in left.tolist():
+            own, n = whole.units[number], _n_entries(whole.parts[number])
+            coef[own], intercept[own] = solved.vectors.coef[own], solved.vectors.intercept[own]
+            span = slice(first, first + n)
+            entries[number] = solved.certificate.class_primal[span], solved.certificate.class_dual[span]
+            first += n
+    status = solved.certificate.status
+    certificate = Certificate(
+        np.concatenate([primal for primal, _ in entries]),
+        np.concatenate([dual for _, dual in entries]),
+        status if status is not Status.CONVERGED else proof.status,
+        # bounds of sums: what belongs to parts that are gone is still in them, which is never too little
+        solved.certificate.primal_error + proof.primal_error,
+        solved.certificate.dual_error + proof.dual_error,
+    )
+    return Joined(ClassVectors(coef, intercept), certificate, solved.n_iter, solved.history), len(taken)
+
+
+def _mark_of_part(whole: Parts, number: int) -> str:
+    """A hash of all that the optimum of a part depends on, and of the features that it has."""
+    part = whole.parts[number]
+    features = b"" if whole.features is None else np.ascontiguousarray(whole.features[number]).tobytes()
+    return f"{mark_of(part, part.problem.fingerprint())} {hash(features)}"
+
+
+def _n_entries(part: Objective) -> int:
+    """How many numbers a certificate has for a part: one per class where classes have nothing in common."""
+    return part.n_units if part.loss.facts.kind == "margin" else 1
+
+
+def _solved_parts(model: Any, whole: Parts, numbers: Ids) -> Joined:
+    """Some parts of a sum; vectors of all others are zero."""
+    some = Parts(
+        whole.problem,
+        tuple(whole.parts[k] for k in numbers),
+        tuple(whole.rows[k] for k in numbers),
+        tuple(whole.units[k] for k in numbers),
+        whole.n_units,
+        None if whole.features is None else tuple(whole.features[k] for k in numbers),
+    )
+    with ThreadEngine(model.n_jobs) as engine:
+        limits = model._limits(some, check_seed(model.random_state), engine)
+        solution = model._solve(some, limits, None, None)
+        proof = certify(some, solution, engine)
     return Joined(solution.vectors, proof, solution.n_iter, solution.history)

@@ -23,15 +23,17 @@ from taxolearn.methods.carrying import (
     carried_vectors,
     heirs_of,
     join_classes,
+    join_parts,
 )
 from taxolearn.methods.inputs import check_rows
-from taxolearn.objective import Objective
+from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem, encode_labels, make_problem
 from taxolearn.problem.inputs import check_sample_weight
 from taxolearn.solvers import Start
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 from taxolearn.structure.versions import TaxonomyDiff, diff
+from taxolearn.vectors import ClassVectors
 
 _ROWS_SHOWN = 10  # undecided rows that the text names
 
@@ -152,7 +154,8 @@ def migrate(
 
     Where classes share nothing (one-vs-rest) and the rows are those of the fit, untouched classes keep vector and
     certificate to the last digit and only the others are solved; undecided rows stay what they were to them, rows of
-    others. Where a taxonomy ties classes together, a changed place moves the optimum of all: the fit starts from the
+    others. Of TopDownSVM the same holds of inner nodes: those with the same rows below the same children stay as they
+    are. Where a taxonomy ties classes together, a changed place moves the optimum of all: the fit starts from the
     duals that the old vectors imply (of structured losses, from those kept by `warm_start=True`; else from zero) and
     ends at the certified gap `tol` of the whole new problem.
 
@@ -323,6 +326,12 @@ def _refit(
         joined = join_classes(new, problem, model, heirs.one_to_one, np.flatnonzero(touched.rows))
         _take_over(new, problem, joined, names, whole=len(kept) == before.n_rows)
         return touched.rows, "with the vectors of all others as they were"
+    if before is not None and isinstance(objective, Parts) and _is_plain(model):
+        found = join_parts(new, objective, model, model._objective(before))
+        if found is not None:
+            _take_over(new, problem, found[0], names, whole=len(kept) == before.n_rows)
+            said = f"with the vectors of {found[1]} of {len(objective.parts)} inner nodes as they were"
+            return touched.rows | touched.place, said
     scores = np.asarray(model.decoder_.scores(model.vectors_, problem.X), dtype=np.float64)
     kept_fit = getattr(model, "_kept", None) if before is not None and model.warm_start else None
     dual = carried_dual(objective, scores, heirs, kept_fit, kept)
@@ -350,14 +359,22 @@ def _take_over(new: Any, problem: Problem, joined: Joined, names: Any, *, whole:
         warnings.warn(new._complaint(problem), ConvergenceWarning, stacklevel=4)
 
 
+def _is_plain(model: Any) -> bool:
+    """Whether nothing was tuned or calibrated on held-out rows, and rows are vectors."""
+    return (
+        model.calibration_ is None
+        and getattr(model, "thresholds", "zero") == "zero"
+        and isinstance(model.vectors_, ClassVectors)
+    )
+
+
 def _stand_alone(model: Any, objective: Any, before: Problem) -> bool:
     """Whether each class is a problem of its own, with a certificate of its own."""
     return (
         isinstance(objective, Objective)
         and objective.loss.facts.kind == "margin"
         and not objective.tie.facts.shares
-        and model.calibration_ is None
-        and getattr(model, "thresholds", "zero") == "zero"
+        and _is_plain(model)
         and len(model.certificate_.class_primal) == before.n_classes
         and min(before.n_classes, objective.problem.n_classes) > 2
     )

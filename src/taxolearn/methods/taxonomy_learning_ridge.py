@@ -24,8 +24,10 @@ from taxolearn.solvers.ridge_rows import half_ridge, threads_of
 from taxolearn.solvers.structure_learning import (
     ByGradients,
     Classifier,
+    FromCovariance,
     InEigenbasis,
     Learned,
+    covariance_of_means,
     learn_structure,
 )
 from taxolearn.solvers.structure_steps import GraphicalLasso, Prior, SparseGraph, SpectralBall
@@ -34,6 +36,7 @@ from taxolearn.ties import PathSum, Tie, covariance_tie, flat
 
 Array = npt.NDArray[np.float64]
 
+_MOST_TURNS = 100
 _MANY_CLASSES = 500  # whose matrices are worth more than one thread
 _LEAST_EDGE = 1e-6  # weight of an edge worth drawing, as a share of the largest
 
@@ -42,6 +45,11 @@ def _not_negative(name: str, value: Any) -> None:
     number_or()(name, value)
     if value < 0:
         positive(name, value)
+
+
+def _whole_or_none(name: str, value: Any) -> None:
+    if value is not None:
+        whole(name, value)
 
 
 class _LearnedStructure:
@@ -63,7 +71,12 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
 
         1/2 (tr(W' Theta W) + scale * Omega(Theta)) + C sum_i c_i sum_l (y_il - w_l . x_i)^2,
 
-    by turns: W for fixed Theta, exactly, and Theta for fixed W. Omega is one of
+    by turns: W for fixed Theta, exactly, and Theta for fixed W. With `learned_from="vectors"` that is all, as in the
+    paper. But vectors say who is alike only under a large lambda, where each is near the sum of the rows of its class;
+    under a small one the vectors of like classes point apart, because they tell these classes from each other, and the
+    graph is the true one turned round. So by default Theta is learned in the limit of a large lambda, where the losses
+    are -tr(W' M) and M has the means of the classes around their own mean, without the noise of their rows; and W once
+    more under `lambda_`. Omega is one of
 
     - "graphical_lasso": -log det Theta + nu ||Theta||_1, (8) and (11);
     - "sparse_graph": the same with Theta = Laplacian of W + gamma, W >= 0, and nu ||W||_1. (5) itself has no log
@@ -76,15 +89,13 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
 
     Fitted attributes besides the usual ones: `graph_`, a `ClassGraph` of the positive ties, which can be drawn,
     compared with a taxonomy, and made into a tree; `covariance_` (A), `precision_` (Theta), `best_lambda_`.
-    Vectors say who is alike only under a large lambda, where they are near the sums of the rows of their classes; under
-    a small one the vectors of like classes point apart, because they tell these classes from each other.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> y = np.array(["Lion", "Lynx", "Oak", "Fir"] * 10)
     >>> centres = np.array([[3.0, 0.0, 1.0], [3.0, 0.0, -1.0], [-3.0, 1.0, 0.0], [-3.0, -1.0, 0.0]])
     >>> X = np.tile(centres, (10, 1)) + rng.normal(size=(40, 3))
-    >>> model = TaxonomyLearningRidge(lambda_=100.0).fit(X, y)
+    >>> model = TaxonomyLearningRidge(lambda_=0.1).fit(X, y)
     >>> sorted(sorted(edge[:2]) for edge in model.graph_.edges)
     [['Fir', 'Oak'], ['Lion', 'Lynx']]
     """
@@ -116,7 +127,23 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
         ),
         check=positive_or_none,
     )
-    max_turns: int = parameter(default=100, doc="Most turns of W and Theta.", check=whole)
+    learned_from: str = parameter(
+        default="means",
+        doc=(
+            'What Theta is learned from. "means" of the classes: whatever lambda_ is. "vectors", as in the paper: give '
+            "a large lambda_ then."
+        ),
+        choices=("means", "vectors"),
+    )
+    max_turns: int | None = parameter(
+        default=None,
+        doc=(
+            "Most turns of W and Theta. None: 100 for a sparse graph, whose gamma bounds A, and with learned_from="
+            '"vectors"; else one, since further ones let A concentrate on few directions (spectral), or grow without '
+            "end (graphical lasso)."
+        ),
+        check=_whole_or_none,
+    )
     stationary: float = parameter(
         default=1e-3, doc="What Theta may have left to gain, see `stationarity_`.", check=positive
     )
@@ -138,7 +165,7 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
         learned = self._learned(objective, limits)
         self.joint_history_, self.stationarity_ = learned.history, learned.stationarity
         self._take_structure(learned.covariance, learned.precision, list(objective.problem.classes))
-        if learned.stationarity > self.stationary:
+        if learned.stationarity > self.stationary and not self._one_turn:
             warnings.warn(
                 f"{type(self).__name__} stopped after {learned.n_turns} turns, and its matrix has "
                 f"{learned.stationarity:.1e} left to gain, above stationary={self.stationary:g}; raise max_turns, nu "
@@ -148,6 +175,17 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
             )
         tie: Tie = covariance_tie(learned.covariance)
         return replace(objective, tie=tie), limits, start
+
+    @property
+    def _one_turn(self) -> bool:
+        means = self.learned_from == "means"
+        return self.max_turns is None and means and self.structure != "sparse_graph"
+
+    @property
+    def _turns(self) -> int:
+        if self.max_turns is not None:
+            return int(self.max_turns)
+        return 1 if self._one_turn else _MOST_TURNS
 
     def _learned(self, objective: Objective, limits: Limits) -> Learned:
         n = objective.problem.n_classes
@@ -163,11 +201,13 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
                     None if self.scale is None else float(self.scale),
                     run,
                     tol=float(self.stationary),
-                    max_turns=int(self.max_turns),
+                    max_turns=self._turns,
                 )
 
     def _classifier(self, objective: Objective, limits: Limits) -> Classifier:
         problem = objective.problem
+        if self.learned_from == "means":
+            return FromCovariance(covariance_of_means(problem))
         if problem.products is None and (self.solver == "gradients" or not decomposes(problem)):
             return ByGradients(objective, limits)
         if self._spectrum is None:

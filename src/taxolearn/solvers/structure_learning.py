@@ -11,13 +11,15 @@ objective; the end is a stationary point, which need not be the best one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from taxolearn.engines import Run
 from taxolearn.objective import Objective
+from taxolearn.problem import Problem
 from taxolearn.solvers.base import Limits, Start
 from taxolearn.solvers.ridge import Spectrum
 from taxolearn.solvers.ridge_gradients import solve_ridge_gradients
@@ -113,6 +115,63 @@ class ByGradients:
         S = coef @ coef.T + np.multiply.outer(bias, bias)
         penalty = 0.5 * float(np.sum(np.linalg.inv(covariance) * S))
         return Turn(S, solution.history[-1].primal - penalty)
+
+
+class FromCovariance:
+    """A turn under a lambda so large that only the sums M of the rows of each class count: W = A M up to a factor.
+
+    In that limit the losses are -tr(W M'), and of M only G = M M' is needed: S = A G A.
+
+    >>> FromCovariance(np.eye(2)).turn(2.0 * np.eye(2))
+    Turn(S=array([[4., 0.],
+           [0., 4.]]), losses=-4.0)
+    """
+
+    def __init__(self, covariance: Array) -> None:
+        self.covariance = covariance
+
+    def turn(self, covariance: Array) -> Turn:
+        """S and the losses at the optimum."""
+        S = covariance @ self.covariance @ covariance
+        return Turn(0.5 * (S + S.T), -float(np.sum(covariance * self.covariance)))
+
+
+def covariance_of_means(problem: Problem) -> Array:
+    """The products of the class means around their own mean, without what the noise of the rows adds.
+
+    A mean of n rows is off by the noise of a row divided by n; its square would be too large by that, and most for the
+    class with the fewest rows. The noise is that of all classes together.
+
+    >>> from taxolearn.problem import make_problem
+    >>> covariance_of_means(make_problem([[0.0], [2.0], [5.0], [7.0]], ["a", "a", "b", "b"])).round(9).tolist()
+    [[5.75, -5.75], [-5.75, 5.75]]
+    """
+    X, weight = problem.X, problem.row_weight
+    by_class = sp.csr_array(sp.csr_array(problem.targets.T) * weight)
+    total = np.asarray(by_class.sum(axis=1)).ravel()
+    safe = np.where(total > 0, total, 1.0)
+    shares = sp.csr_array(sp.diags_array(1.0 / safe) @ by_class)
+    if problem.products is None:
+        X = (
+            X if sp.issparse(X) else X - X.mean(axis=0)
+        )  # an offset would take the digits of what is around it
+        means = shares @ X
+        gram: Any = means @ means.T
+        gram = gram.toarray() if sp.issparse(gram) else np.asarray(gram)
+        squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+    else:
+        every = np.arange(problem.n_rows)
+        K = problem.products.between(X, every, every)
+        gram, squares = np.asarray(shares @ (shares @ K.T).T), np.diag(K)
+    within = float(by_class.sum(axis=0) @ squares - total @ np.diag(gram))
+    freedom = float(np.maximum(total - 1.0, 0.0).sum())  # a weight of two is a row given twice
+    noise = max(0.0, within) / freedom if freedom > 0 else 0.0  # one row per class shows none
+    gram = gram - np.diag(noise / safe)
+    seen = total > 0
+    around = np.diag(seen.astype(np.float64)) - np.multiply.outer(seen, seen) / max(1, int(seen.sum()))
+    gram = around @ gram @ around
+    values, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from scipy.special import gammaln
 from taxolearn.engines import Run
 from taxolearn.errors import DataError
 from taxolearn.objective import Objective
-from taxolearn.solvers.base import Limits, Requires, Solution, Start, check_requirements
+from taxolearn.solvers.base import Limits, Requires, Solution, Start, Status, check_requirements
 from taxolearn.solvers.expected_softmax import (
     ExpectedLosses,
     ShiftedSoftmax,
@@ -59,10 +59,10 @@ class VarianceRules(NamedTuple):
 
 class LearnedVariances(NamedTuple):
     """The variance of each node, the bound after every round, where a fit with these variances may start, and whether
-    the bound had settled.
+    the bound had settled, every fit on the way being solved to its gap.
 
-    >>> LearnedVariances(np.ones(2), [-3.0, -2.0], Start(), 4, True).bounds
-    [-3.0, -2.0]
+    >>> LearnedVariances(np.ones(2), [-3.0, -2.0], Start(), 4, True).bound
+    -2.0
     """
 
     scale: Array
@@ -70,6 +70,15 @@ class LearnedVariances(NamedTuple):
     start: Start
     passes: int
     settled: bool
+
+    @property
+    def bound(self) -> float:
+        """The last one, which is the highest; minus infinity where no round was finished.
+
+        >>> LearnedVariances(np.ones(2), [], Start(), 0, False).bound
+        -inf
+        """
+        return self.bounds[-1] if self.bounds else -np.inf
 
 
 @dataclass(frozen=True)
@@ -180,10 +189,11 @@ class _Learning:
     def learn(self, start: Start | None) -> LearnedVariances:
         """Round by round, until the bound gains little more, or a limit comes."""
         start = start or Start()
-        settled = not len(self.nodes)
+        settled, solved = not len(self.nodes), True
         while not settled and len(self.bounds) < self.rules.max_rounds and not self.run.over():
             solution = self._means(start)
             self.passes += solution.n_iter
+            solved = solved and solution.status is Status.CONVERGED
             start = Start(solution.dual, solution.vectors)
             if self.run.over():  # these are not the best means
                 break
@@ -199,7 +209,7 @@ class _Learning:
             settled = bool(self.bounds) and bound - self.bounds[-1] < enough
             self.bounds.append(bound)
             self._set_scale(squares)
-        return LearnedVariances(self.scale, self.bounds, start, self.passes, settled)
+        return LearnedVariances(self.scale, self.bounds, start, self.passes, settled and solved)
 
     @property
     def variational(self) -> bool:
