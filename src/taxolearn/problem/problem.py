@@ -194,15 +194,17 @@ class Problem:
         """
         if not sp.issparse(self.X):
             return self, None
-        used = np.zeros(self.n_features, dtype=bool)
-        used[self.X.indices] = True
-        features = np.flatnonzero(used)
+        indices = self.X.indices
+        if len(indices) < self.n_features:
+            features, place = np.unique(indices, return_inverse=True)
+        else:  # a mark per feature takes less than sorting the entries
+            used = np.zeros(self.n_features, dtype=bool)
+            used[indices] = True
+            features, place = np.flatnonzero(used), (np.cumsum(used) - 1)[indices]
         if 2 * len(features) > self.n_features or not len(features):
             return self, None
-        place = (np.cumsum(used) - 1).astype(self.X.indices.dtype)
-        X = sp.csr_array(
-            (self.X.data, place[self.X.indices], self.X.indptr), shape=(self.n_rows, len(features))
-        )
+        shape = (self.n_rows, len(features))
+        X = sp.csr_array((self.X.data, place.astype(indices.dtype), self.X.indptr), shape=shape)
         return replace(self, X=X), features
 
     def subset(self, rows: npt.NDArray[np.intp]) -> Problem:
