@@ -87,7 +87,9 @@ def test_at_most_so_many_labels():
     p = np.full((1, space.n_nodes), 0.9)
     assert len(expected_f1_sets(space, p).of(0)) == space.n_nodes
     few = expected_f1_sets(space, p, at_most=2)
-    assert np.diff(space.ends(sp.csr_array(np.isin(np.arange(space.n_nodes), few.of(0)) * 1)[None]).indptr) == 2
+    assert (
+        np.diff(space.ends(sp.csr_array(np.isin(np.arange(space.n_nodes), few.of(0)) * 1)[None]).indptr) == 2
+    )
 
 
 @pytest.mark.parametrize("taxonomy", [TREE, DAG], ids=["tree", "dag"])
