@@ -12,18 +12,20 @@ import numpy.typing as npt
 from taxolearn.decoders import LabelSpace, Sets, calibrated_sets, fit_sigmoids, sets_f1, tune_offset
 from taxolearn.decoders.label_sets import check_at_most
 from taxolearn.errors import DataError, ModelError
-from taxolearn.losses import set_hinge
-from taxolearn.losses.sets import MUST, SET_COSTS
+from taxolearn.losses import RelaxedSetHinge, SetHinge, set_hinge
+from taxolearn.losses.sets import SET_COSTS
 from taxolearn.methods.held_out import hold_out
 from taxolearn.methods.parameters import estimator, number_or, parameter
 from taxolearn.methods.structured import StructuredMethod
 from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem
+from taxolearn.problem.node_sets import MUST
 from taxolearn.solvers import Limits, Solution, Start
 from taxolearn.structure.names import show
 from taxolearn.ties import PathSum, flat
 
 ANSWERS = ("best_sum", "expected_f1")
+RELAXATIONS: dict[str, type[SetHinge]] = {"closures": SetHinge, "paper": RelaxedSetHinge}
 _MISS_COSTS = (1.0, 2.5)  # tried on held-out rows
 _TRIAL_TOL = 1e-2  # gap of the fits that costs and offsets are chosen by
 _TRIAL_ITERATIONS = 20
@@ -94,6 +96,15 @@ class SetMethod(StructuredMethod):
         ),
         choices=MUST,
     )
+    relaxation: str = parameter(
+        default="closures",
+        doc=(
+            "Several labels per row on a DAG: what is learned over. All sets that are closed under ancestors, or the "
+            "relaxed sets of the paper (19), where inner nodes need children: by linear programmes, one per row and "
+            "pass, for comparison at moderate sizes. On trees both are the label sets themselves."
+        ),
+        choices=tuple(RELAXATIONS),
+    )
     offset: float | str = parameter(
         default="auto",
         doc=(
@@ -156,7 +167,9 @@ class SetMethod(StructuredMethod):
 
     def _over_sets(self, problem: Problem, scale: Array, miss_cost: float) -> Objective:
         self.miss_cost_ = miss_cost
-        loss = set_hinge(problem, scale, self.set_cost, miss_cost, self.must, flat=self._is_flat)
+        must: Any = self.must
+        kind = RELAXATIONS[self.relaxation]
+        loss = set_hinge(problem, scale, self.set_cost, miss_cost, must, flat=self._is_flat, kind=kind)
         tie = PathSum(flat(loss.n_nodes).paths, scale)
         return Objective(problem, loss, tie, float(self.C), self._bias_feature)
 
@@ -178,7 +191,7 @@ class SetMethod(StructuredMethod):
             self.miss_cost_ = float(arrays["miss_cost"][0])
 
     def _fit_on_held_out(self, objective: Objective | Parts, limits: Limits) -> Objective | Parts:
-        if objective.loss.facts.kind != "sets":
+        if objective.loss.facts.kind not in ("sets", "relaxed_sets"):
             return super()._fit_on_held_out(objective, limits)
         assert isinstance(objective, Objective)
         problem = objective.problem
