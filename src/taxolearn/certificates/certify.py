@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from taxolearn.certificates import margin, sets, siblings, softmax, square, structured
+from taxolearn.certificates import margin, relaxed_sets, sets, siblings, softmax, square, structured
 from taxolearn.certificates.base import Certificate
 from taxolearn.certificates.factor import FactorSide
 from taxolearn.certificates.feature_scales import FeatureSide
@@ -36,6 +36,7 @@ _LOSS_SIDES: dict[str, ModuleType] = {
     "structured": structured,
     "siblings": siblings,
     "sets": sets,
+    "relaxed_sets": relaxed_sets,
 }
 _MANY = 2**22  # products from which on BLAS would start threads of its own
 

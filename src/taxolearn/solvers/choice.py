@@ -60,6 +60,7 @@ _HOMES = {
     "kernel_siblings": ("kernel_siblings", "solve_kernel_siblings"),
     "pegasos": ("pegasos", "solve_pegasos"),
     "sets": ("sets", "solve_sets"),
+    "relaxed_sets": ("relaxed_sets", "solve_relaxed_sets"),
     "shared": ("shared", "solve_shared"),
     "siblings": ("siblings", "solve_siblings"),
     "averaging": ("dual_averaging", "solve_dual_averaging"),
@@ -76,6 +77,7 @@ _BY_KIND = {
     ("descent", "softmax"): "softmax_rows",
     ("dual", "siblings"): "siblings",
     ("dual", "sets"): "sets",
+    ("dual", "relaxed_sets"): "relaxed_sets",
 }
 
 
@@ -189,7 +191,7 @@ def _suited(objective: Objective, limits: Limits, checkpoint: bool) -> str:
     loss, tie = objective.loss.facts, objective.tie.facts
     if tie.learned:
         return "shared"
-    if loss.kind in ("structured", "siblings", "sets"):
+    if loss.kind in ("structured", "siblings", "sets", "relaxed_sets"):
         return "dual"
     if loss.kind == "square":
         if objective.problem.products is not None:
