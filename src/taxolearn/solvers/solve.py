@@ -47,7 +47,8 @@ def solve(
     if not isinstance(asked, str):
         solution: Solution = asked.solve(objective, limits, start, watch)
         return solution
-    solver = choose_solver(objective, limits, asked, among=among, checkpoint=goes_on)
+    begun = start is not None and start.dual is not None
+    solver = choose_solver(objective, limits, asked, among=among, checkpoint=goes_on, begun=begun)
     solution = solver.solve(objective, limits, start, watch)
     stuck = solution.status is Status.ROUNDING and solution.history[-1].gap > _SMALLEST_STUCK_GAP
     if asked == "auto" and stuck:
