@@ -1,6 +1,6 @@
 """Does the audit find what was planted, and keep quiet where nothing was?
 
-    python benchmarks/check_audit.py [FOLDER | -] [seeds] [dense | words | 20news ...]
+    python benchmarks/check_audit.py [FOLDER | -] [seeds, as 20 or 5-20] [dense | words | 20news ...]
 
 Made rows of two kinds, 20 seeds each: dense ones around class centres that are sums along paths, and bags of words.
 Each seed is audited twice, with the true taxonomy and with one class moved to another branch.
@@ -81,12 +81,12 @@ def told(found: Audit) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def made_rows(name: str, make: Any, seeds: int) -> tuple[int, int, int, int]:
+def made_rows(name: str, make: Any, seeds: range) -> tuple[int, int, int, int]:
     """How often the moved class was found and the learned graph agreed, how often something else was claimed, and
     clean ones with a finding.
     """
     taxonomy, hits, agreed, extras, false = tree(), 0, 0, 0, 0
-    for seed in range(seeds):
+    for seed in seeds:
         X, y = make(taxonomy, seed)
         wrong, leaf, home = planted(taxonomy, seed)
         began = time.perf_counter()
@@ -135,7 +135,7 @@ def wrong_labels(folder: str, share: float = 0.05) -> float:
 def main() -> int:
     """All three, and whether the bars are met."""
     folder = sys.argv[1] if len(sys.argv) > 1 and sys.argv[1] != "-" else None
-    seeds = int(sys.argv[2]) if len(sys.argv) > 2 else SEEDS
+    seeds = range(*map(int, (sys.argv[2] if len(sys.argv) > 2 else str(SEEDS)).split("-")))
     asked = sys.argv[3:] or ["dense", "words", "20news"]
     short: list[str] = []
     lines: list[str] = []
@@ -144,10 +144,10 @@ def main() -> int:
             continue
         hits, agreed, extras, false = made_rows(name, make, seeds)
         lines.append(
-            f"{name}: moved class found in {hits} of {seeds} (bar {FOUND} of {SEEDS}), the learned graph agrees in "
-            f"{agreed}, other claims in {extras}; clean taxonomies with a finding: {false} (bar {FALSE})"
+            f"{name}: moved class found in {hits} of {len(seeds)} (bar {FOUND} of {SEEDS}), the learned graph agrees "
+            f"in {agreed}, other claims in {extras}; clean taxonomies with a finding: {false} (bar {FALSE})"
         )
-        short += [name] if hits * SEEDS < FOUND * seeds or false > FALSE else []
+        short += [name] if hits * SEEDS < FOUND * len(seeds) or false > FALSE else []
     if folder is not None and "20news" in asked:
         rate = wrong_labels(folder)
         lines.append(
