@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNTIME_STAMP := $(VENV)/.installed-runtime
 
-.PHONY: demo test lint types format clean
+.PHONY: demo test lint types plain format clean
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -22,9 +22,15 @@ $(RUNTIME_STAMP): pyproject.toml
 demo: $(RUNTIME_STAMP)
 	$(BIN)/taxolearn demo $(if $(TEXT),--text "$(TEXT)")
 
-test: lint types
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels
+# one thread of linear algebra per worker: more wait for each other
+test: export OPENBLAS_NUM_THREADS = 1
+test: $(STAMP)
+	$(MAKE) --no-print-directory --output-sync=target -j 2 lint types plain
 	$(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules src tests
+
+# the kernels as plain Python: what the compiler would hide is seen here
+plain: $(STAMP)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

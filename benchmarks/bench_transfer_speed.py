@@ -6,7 +6,8 @@
 10, 100 of the paper, which divides by the number of rows, and of the library, which does not. The dual runs until a
 relative gap of 1e-3 is certified. Dual averaging runs until its best objective is within 1e-3 of the certified upper
 bound, or for 30 times as long as the dual took; in that case the ratio is a lower bound. Beside it stands how long it
-takes until its own bounds are 1e-3 apart. The dual must be 20 times quicker; exits with 1 when it is not. With a
+takes until its own bounds are 1e-3 apart. The dual must be 20 times quicker; exits with 1 when it is not. Where vectors
+of zero, with which dual averaging begins, are within 1e-3 already, there is nothing to compare, and no bar. With a
 picture, both curves are drawn into it (needs matplotlib).
 """
 
@@ -33,6 +34,7 @@ ROWS = 5810
 TOL = 1e-3
 BAR = 20.0
 CS = (1.0, 10.0, 100.0)
+FITS = 3  # of the dual, the middle one of which counts: some take milliseconds
 PATIENCE = 30.0  # times the CPU of the dual that dual averaging gets
 
 
@@ -102,11 +104,13 @@ def main() -> int:
     objective = model.set_params(C=0.01 / ROWS)._objective(problem)
     solve_siblings(objective, Limits(tol=0.5))  # compile
     print(f"{problem.n_rows} rows, {problem.n_features} features, {objective.n_units} nodes that score rows")
-    worst, curves = np.inf, {}
+    worst, curves = {}, {}
     for name, C in [("paper's C", C / ROWS) for C in CS] + [("library's C", C) for C in CS]:
         objective = replace(objective, C=C)
         title = f"{name} = {C * ROWS if name[0] == 'p' else C:g}"
-        solution, curve, spent = by_dual(objective)
+        solution, curve, spent = sorted(
+            (by_dual(objective) for _ in range(FITS)), key=lambda found: found[2]
+        )[1]
         began = time.process_time()
         certificate = certify(objective, solution)
         proof = time.process_time() - began
@@ -114,11 +118,13 @@ def main() -> int:
         patience = max(PATIENCE * spent, 5.0)
         averaging, there, proved = by_averaging(objective, (1 + TOL) * certificate.primal, patience)
         ratio, certain = ((averaging[-1][0] if one is None else one) / spent for one in (there, proved))
-        worst = min(worst, ratio)
+        at_zero = certificate.primal / terms_of(objective).value_at_zero
+        if at_zero < 1 / (1 + TOL):
+            worst[name] = min(worst.get(name, np.inf), ratio)
         curves[title] = (curve, averaging)
         print(
-            f"{title}: objective {certificate.primal / terms_of(objective).value_at_zero:.4f} of that of zero; dual "
-            f"{spent:.2f} CPU s, certificate {proof:.2f} more, {solution.n_iter} passes, gap "
+            f"{title}: objective {at_zero:.4f} of that of zero; dual "
+            f"{spent:.3f} CPU s, certificate {proof:.3f} more, {solution.n_iter} passes, gap "
             f"{certificate.gap:.1e}; dual averaging within 1e-3 after "
             f"{'more than ' if there is None else ''}{ratio:.2g} times as long, proved by its own bounds after "
             f"{'more than ' if proved is None else ''}{certain:.2g} times, {len(averaging)} steps, at the end "
@@ -127,8 +133,9 @@ def main() -> int:
         )
     if len(sys.argv) == 3:
         draw(curves, sys.argv[2])
-    print(f"the dual takes {worst:.2g} times less CPU at least; the bar is {BAR:.0f}")
-    return int(worst < BAR)
+    least = ", ".join(f"{ratio:.3g} with the {name}" for name, ratio in worst.items())
+    print(f"the dual takes so many times less CPU at least: {least}; the bar is {BAR:.0f}")
+    return int(min(worst.values()) < BAR)
 
 
 if __name__ == "__main__":

@@ -156,17 +156,26 @@ class Parts:
 
     def split(self, dual: sp.csr_array) -> list[sp.csr_array]:
         """The duals of the parts, each its classes x its rows."""
-        return [
-            sp.csr_array(sp.csr_array(dual[units])[:, rows])
-            for units, rows in zip(self.units, self.rows, strict=True)
-        ]
+        dual, place, found = sp.csr_array(dual), np.full(self.problem.n_rows, -1), []
+        for units, rows in zip(self.units, self.rows, strict=True):
+            place[rows] = np.arange(len(rows))
+            entries = np.concatenate(
+                [np.arange(*dual.indptr[unit : unit + 2]) for unit in units] or [np.zeros(0, dtype=np.intp)]
+            )
+            own = np.repeat(np.arange(len(units)), np.diff(dual.indptr)[units])
+            columns = place[dual.indices[entries]]
+            place[rows] = -1
+            there = columns >= 0
+            ends = np.searchsorted(own[there], np.arange(len(units) + 1))
+            parts = (dual.data[entries[there]], columns[there], ends)
+            found.append(sp.csr_array(parts, shape=(len(units), len(rows))))
+        return found
 
     def join(self, duals: Sequence[sp.csr_array]) -> sp.csr_array:
         """The dual of the whole from those of the parts."""
-        found = [sp.coo_array(dual) for dual in duals]
         entries = [
-            (one.data, units[one.row], rows[one.col])
-            for one, units, rows in zip(found, self.units, self.rows, strict=True)
+            (one.data, np.repeat(units, np.diff(one.indptr)), rows[one.indices])
+            for one, units, rows in zip(duals, self.units, self.rows, strict=True)
         ]
         data, row, column = (np.concatenate(part) for part in zip(*entries, strict=True))
         return sp.csr_array((data, (row, column)), shape=(self.n_units, self.problem.n_rows))

@@ -156,3 +156,22 @@ def test_no_rows_at_all(kind):
     assert mean >= 1.0
     assert dots_of(rows, np.ones(WIDTH)).shape == (0,)
     assert row_squares(rows, 1.0).shape == (0,)
+
+
+def test_rows_of_any_kind_come_in_two_types():
+    """Every further type would be compiled: wide indices, single precision and arrays to write to are no reasons."""
+    dense = np.arange(6.0).reshape(2, 3)
+    narrow, wide = sp.csr_array(dense), sp.csr_array(dense.astype(np.float32))
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    for X in (dense, dense.astype(np.float32), narrow, wide):
+        rows = row_kernels.rows_of(X)
+        kinds = [(part.dtype.name, part.flags.writeable) for part in rows]
+        if isinstance(rows, DenseRows):
+            assert kinds == [("float64", False)]
+        else:
+            assert kinds == [("int64", False), ("uint32", False), ("float64", False)]
+        assert np.array_equal(dots_of(rows, np.ones(3)), dense.sum(axis=1))
+    assert np.shares_memory(row_kernels.rows_of(dense).data, dense)
+    assert np.shares_memory(row_kernels.rows_of(narrow).indices, narrow.indices)
+    many = np.zeros((1, row_kernels._FEW_BYTES // 4 + 1), dtype=np.float32)
+    assert np.shares_memory(row_kernels.rows_of(many).data, many)

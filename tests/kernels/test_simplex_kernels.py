@@ -118,11 +118,11 @@ class State:
         )  # fmt: skip
         return report
 
-    def ascend(self, rows, full):
+    def ascend(self, rows, full, again=0):
         report = np.zeros(2)
         passes.ascend(
             self.rows, self.square, self.label, self.cost, self.paths, self.costs, self.nodes, self.bias, BIAS,
-            self.slots, rows, full, self.scores, self.gaps, report, self.stop,
+            self.slots, rows, full, again, self.scores, self.gaps, report, self.stop,
         )  # fmt: skip
         return report
 
@@ -250,3 +250,19 @@ def test_a_row_of_zeros_goes_to_its_worst_class():
     before = state.alpha
     assert state.ascend(np.arange(N), True).tolist() == [0.0, 0.0]
     np.testing.assert_array_equal(state.alpha, before)
+
+
+@every_setting
+def test_rows_with_large_gaps_are_visited_again_on_their_slots(setting):
+    order = np.random.default_rng(5).permutation(N)
+    together, apart = State(setting, "sparse"), State(setting, "sparse")
+    report = together.ascend(order, True, again=2)
+    np.testing.assert_array_equal(report, apart.ascend(order, True))
+    few = []
+    for _ in range(2):
+        gaps = apart.gaps[order]
+        few.append(order[gaps > passes.LARGE_GAP * gaps.mean()])
+        apart.ascend(few[-1], False)
+    assert 0 < len(few[0]) < N
+    np.testing.assert_array_equal(together.alpha, apart.alpha)
+    np.testing.assert_array_equal(together.nodes, apart.nodes)

@@ -30,7 +30,7 @@ from taxolearn import (
     TransferSVM,
     TreeLossSVM,
 )
-from taxolearn.errors import DataError, ModelError
+from taxolearn.errors import DataError, LabelError, ModelError
 from taxolearn.storage import read_manifest
 from taxolearn.text import TextFeatures
 from taxolearn.vectors import KernelVectors
@@ -90,24 +90,32 @@ def test_the_linear_kernel_is_the_linear_method(
 
 @pytest.mark.parametrize("kind", METHODS)
 def test_three_ways_to_say_a_kernel(kind: Any) -> None:
-    given = {"tol": 1e-9, "C": 3.0, "probability": True, "random_state": 0}
+    given = {"tol": 1e-9, "C": 3.0, "random_state": 0}
     named = kind(TREE, kernel="rbf", kernel_params=GAMMA, **given).fit(X, Y)
     called = kind(TREE, kernel=by_rows, **given).fit(X, Y)
     told = kind(TREE, kernel="precomputed", **given).fit(K, Y)
-    sparse = kind(TREE, kernel="rbf", kernel_params=GAMMA, **given).fit(sp.csr_array(X), Y)
-    for model, new in ((called, NEW), (told, K_NEW), (sparse, NEW), (told, sp.csr_array(K_NEW))):
+    for model, new in ((called, NEW), (told, K_NEW), (told, sp.csr_array(K_NEW))):
         assert model.certificate_.primal == pytest.approx(named.certificate_.primal, rel=1e-8)
         np.testing.assert_allclose(model.decision_function(new), named.decision_function(NEW), atol=1e-3)
-        np.testing.assert_allclose(model.predict_proba(new), named.predict_proba(NEW), atol=1e-3)
         assert model.predict(new).tolist() == named.predict(NEW).tolist()
     assert told.n_features_in_ == len(X)
     assert told.vectors_.rows is None
     assert named.vectors_.rows.shape == (len(named.vectors_.support), X.shape[1])
     with pytest.raises(ValueError, match=r"8 features"):
         told.predict(NEW)
+
+
+@pytest.mark.parametrize("kind", [MulticlassSVM, TransferSVM])
+def test_sparse_rows_probabilities_and_kernels_of_processes(kind: Any) -> None:
+    given = {"tol": 1e-9, "C": 3.0, "random_state": 0, "probability": True}
+    named = kind(TREE, kernel="rbf", kernel_params=GAMMA, **given).fit(X, Y)
+    sparse = kind(TREE, kernel="rbf", kernel_params=GAMMA, **given).fit(sp.csr_array(X), Y)
+    told = kind(TREE, kernel="precomputed", **given).fit(K, Y)
     # kernels of Gaussian processes are callables of this form, too
     process = kind(TREE, kernel=RBF(length_scale=np.sqrt(5.0)), **given).fit(X, Y)
-    np.testing.assert_allclose(process.decision_function(NEW), named.decision_function(NEW), atol=1e-3)
+    for model, new in ((sparse, NEW), (told, K_NEW), (process, NEW)):
+        np.testing.assert_allclose(model.decision_function(new), named.decision_function(NEW), atol=1e-3)
+        np.testing.assert_allclose(model.predict_proba(new), named.predict_proba(NEW), atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", METHODS)
@@ -270,9 +278,22 @@ def test_one_sentence_for_what_cannot_be(given: dict[str, Any], message: str) ->
         MulticlassSVM(**given).fit(X, Y)
 
 
-def test_one_against_the_rest_has_no_kernels() -> None:
-    with pytest.raises(DataError, match="needs rows as vectors, not a kernel of them"):
-        TopDownSVM(TREE, kernel="rbf", loss="squared_hinge").fit(X, Y)
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_one_against_the_rest_has_no_kernels(loss: str) -> None:
+    with pytest.raises(
+        DataError, match=f"loss='{loss}' takes no kernel; use loss='multiclass', or kernel=None"
+    ):
+        TopDownSVM(TREE, kernel="rbf", loss=loss).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_several_labels_have_no_kernels(kind: Any) -> None:
+    several = [[label] for label in Y]
+    several[5] = LEAVES[:2]
+    with pytest.raises(
+        LabelError, match=f"row 5 has 2 labels, and {kind.__name__} with a kernel learns from one"
+    ):
+        kind(TREE, kernel="rbf").fit(X, several)
 
 
 def test_texts_are_explained_by_texts() -> None:

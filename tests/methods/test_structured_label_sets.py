@@ -9,8 +9,10 @@ import pytest
 
 import taxolearn
 from taxolearn import HierarchicalSVM, MulticlassSVM, NormalizedHierarchicalSVM, Taxonomy
+from taxolearn.decoders import ProbableSets
 from taxolearn.errors import DataError, LabelError
 from taxolearn.solvers import PegasosSGD
+from taxolearn.testing import check_decoder
 
 TREE = Taxonomy.from_paths(["all/cat/lion", "all/cat/lynx", "all/dog/wolf", "all/dog/fox", "all/moss"])
 DAG = Taxonomy.from_edges([*TREE.edges, ("dog", "lynx")])
@@ -85,6 +87,43 @@ def test_costs_and_offsets_are_chosen_on_held_out_rows(monkeypatch):
     assert given.predict(X) == model.predict(X)
     few = HierarchicalSVM(TREE, random_state=0).fit(X[:40], y[:40])
     assert (few.miss_cost_, few.decoder_.offset) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("at_most", [None, 1])
+def test_sets_of_the_largest_expected_f1_are_answered_alike_everywhere(at_most, tmp_path):
+    X, y = rows(300)
+    model = HierarchicalSVM(TREE, C=0.1, random_state=0, tol=1e-2, answer="expected_f1", at_most=at_most)
+    model.fit(X, y)
+    assert isinstance(model.decoder_, ProbableSets)
+    assert np.all(np.diff(model.decode(X).indptr) <= (at_most or 5))
+    check_decoder(model.decoder_, model.vectors_, X[:8])
+    model.save(tmp_path / "model")
+    loaded = taxolearn.load(tmp_path / "model")
+    assert loaded.predict(X) == model.predict(X)
+    assert (loaded.miss_cost_, loaded.decoder_.at_most) == (model.miss_cost_, at_most)
+    first = model.top_k(X[:5], 1)[0][:, 0].tolist()
+    assert [model.explain(x).label for x in X[:5]] == first
+    few = HierarchicalSVM(TREE, random_state=0, answer="expected_f1").fit(X[:40], y[:40])
+    assert not isinstance(few.decoder_, ProbableSets)  # too few rows to tell probabilities
+
+
+def test_at_most_so_many_labels_are_predicted(tmp_path):
+    X, y = rows()
+    free = HierarchicalSVM(TREE, miss_cost=1.0, offset=0.0).fit(X, y)
+    one = HierarchicalSVM(TREE, miss_cost=1.0, offset=0.0, at_most=1).fit(X, y)
+    assert max(map(len, free.predict(X))) > 1
+    assert {len(row) for row in one.predict(X)} == {1}
+    one.save(tmp_path / "model")
+    assert taxolearn.load(tmp_path / "model").predict(X) == one.predict(X)
+    with pytest.raises(DataError, match="at_most=0 is not allowed; give a whole number from 1 on, or None"):
+        HierarchicalSVM(TREE, at_most=0).fit(X, y)
+
+
+def test_the_cost_of_misses_of_an_earlier_fit_is_forgotten():
+    X, y = rows()
+    model = HierarchicalSVM(TREE, miss_cost=2.0, offset=0.0).fit(X, y)
+    assert model.miss_cost_ == 2.0
+    assert not hasattr(model.fit(X, [row[0] for row in y]), "miss_cost_")
 
 
 def test_probabilities_of_sets():

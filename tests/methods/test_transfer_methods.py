@@ -157,7 +157,7 @@ def test_saved_with_K_and_loaded(tmp_path) -> None:
 def test_warm_starts_and_checkpoints_go_on(kind, tmp_path) -> None:
     y = ["c", "d", "f", "g"] * 10
     X = rows(y)
-    model = kind(TREE, C=0.1, tol=1e-4, warm_start=True, random_state=0).fit(X, y)
+    model = kind(TREE, C=0.1, tol=1e-4, warm_start=True, random_state=0, solver="dual").fit(X, y)
     again = model.fit(X, y)
     assert again.n_iter_ == 0
     with warnings.catch_warnings():

@@ -136,12 +136,14 @@ class Twin:
         V = cp.Variable((len(live), self.Z.shape[1]))  # u_n = sqrt(a_n) v_n
         W = (self.P[:, live] * np.sqrt(self.a[live])) @ V
         slack = cp.Variable(len(self.y), nonneg=True)
+        every = [
+            (i, y, k) for i, y in enumerate(self.y) if self.c[i] > 0 for k in range(len(self.D)) if k != y
+        ]
         constraints = []
-        for i, y in enumerate(self.y):
-            if self.c[i] > 0:
-                others = np.array([k for k in range(len(self.D)) if k != y])
-                margins = cp.multiply(self.S[others, y], (W[[y] * len(others)] - W[others]) @ self.Z[i])
-                constraints.append(slack[i] >= self.D[others, y] - margins)
+        if every:  # one constraint of many rows: cvxpy takes longer for many of a few
+            row, own, other = np.array(every).T
+            ahead = cp.sum(cp.multiply(W[own] - W[other], self.Z[row]), axis=1)
+            constraints.append(slack[row] >= self.D[other, own] - cp.multiply(self.S[other, own], ahead))
         programme = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(V) + self.c @ slack), constraints)
         for tol in (1e-10, 1e-9, 1e-8):
             with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):

@@ -73,10 +73,16 @@ def optimum(taxonomy, Z, labels, c, kind: str, K: dict | None = None) -> float:
     place = {node: k for k, node in enumerate(nodes)}
     W = cp.Variable((len(nodes), Z.shape[1]))
     slack = cp.Variable(len(Z), nonneg=True)
-    alive, limits = nodes_with_rows(taxonomy, labels), []
-    for i, label in enumerate(labels):
-        for a, b in constraints(taxonomy, label, alive):
-            limits.append((W[place[a]] - W[place[b]]) @ Z[i] >= 1 - slack[i])
+    alive = nodes_with_rows(taxonomy, labels)
+    # one constraint of many rows: cvxpy takes seconds for many of one row
+    every = [
+        (i, place[a], place[b])
+        for i, label in enumerate(labels)
+        for a, b in constraints(taxonomy, label, alive)
+    ]
+    row, own, rival = (list(part) for part in zip(*every, strict=True))
+    ahead = cp.sum(cp.multiply(W[own] - W[rival], Z[row]), axis=1)
+    limits = [ahead >= 1 - slack[row]]
     if kind == "transfer":
         penalty = 0.5 * cp.sum_squares(W)
         for node in nodes:
@@ -131,13 +137,11 @@ def _multiclass(Z, own, P, C: float, cost) -> float:
 
     U = cp.Variable((P.shape[1], Z.shape[1]))
     slack = cp.Variable(len(Z), nonneg=True)
-    W, limits = P @ U, []
-    for i, y in enumerate(own):
-        limits += [
-            cost[y, k] * (1 - (W[y] - W[k]) @ Z[i]) <= slack[i]
-            for k in range(len(P))
-            if k != y and cost[y, k] > 0
-        ]
+    W = P @ U
+    every = [(i, y, k) for i, y in enumerate(own) for k in range(len(P)) if k != y and cost[y, k] > 0]
+    row, right, rival = (list(part) for part in zip(*every, strict=True))
+    ahead = cp.sum(cp.multiply(W[right] - W[rival], Z[row]), axis=1)
+    limits = [cp.multiply(cost[right, rival], 1 - ahead) <= slack[row]]
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(U) + C * cp.sum(slack)), limits)
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     return float(problem.value)

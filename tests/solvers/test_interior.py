@@ -189,6 +189,14 @@ def test_who_gets_it():
     for goes_on, name in ((False, "interior"), (True, "dual")):
         solver = choose_solver(structured, Limits(), among=("dual", "interior"), checkpoint=goes_on)
         assert solver.name == name
+    for rows, begun, name in (
+        (X, False, "interior"),
+        (X, True, "dual"),
+        (np.tile(X, (1, 60)), False, "dual"),
+    ):
+        small = objective_of("structured", rows, y)  # of few rows and columns it takes a dozen steps
+        solver = choose_solver(small, Limits(), among=("dual", "interior"), begun=begun)
+        assert solver.name == name
     many = np.tile(X * [1.0, 1.0, 1e4], (400, 100))
     large = Objective(make_problem(many, y * 400), Hinge(), flat(3))
     assert choose_solver(large, Limits(), among=among).name == "one_vs_rest"

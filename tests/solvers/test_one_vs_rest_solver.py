@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 from reference.one_vs_rest_twin import LOSSES, primal_of, signs_and_costs, with_constant
 from taxolearn.certificates import certify
 from taxolearn.engines import ThreadEngine
+from taxolearn.kernels import rows as kernel_rows
 from taxolearn.kernels.dual_descent import MAX_ROWS_UNSHRUNK
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.objective import Objective
@@ -103,7 +104,7 @@ def test_a_weight_of_two_is_a_row_given_twice(name):
     np.testing.assert_allclose(weighted.class_primal, copied.class_primal, rtol=1e-6)
 
 
-def test_single_precision_read_only_and_wide_indices():
+def test_single_precision_read_only_and_wide_indices(monkeypatch):
     X, y = blobs(700, seed=3)
     single = X.astype(np.float32)
     _, expected = solved(single.astype(np.float64), y, "squared_hinge")
@@ -115,6 +116,7 @@ def test_single_precision_read_only_and_wide_indices():
         problem = make_problem(matrix, y)
         assert problem.X.dtype == np.float32
         if sp.issparse(matrix):
+            monkeypatch.setattr(kernel_rows, "_FEW_BYTES", 0)  # as if they were many: not copied into double
             assert np.shares_memory(problem.X.data, matrix.data)
             assert problem.X.indices.dtype == np.int64
         else:

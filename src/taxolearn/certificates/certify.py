@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from taxolearn.certificates import margin, sets, siblings, softmax, square, structured
+from taxolearn.certificates import margin, relaxed_sets, sets, siblings, softmax, square, structured
 from taxolearn.certificates.base import Certificate
 from taxolearn.certificates.factor import FactorSide
 from taxolearn.certificates.feature_scales import FeatureSide
@@ -36,6 +36,7 @@ _LOSS_SIDES: dict[str, ModuleType] = {
     "structured": structured,
     "siblings": siblings,
     "sets": sets,
+    "relaxed_sets": relaxed_sets,
 }
 _MANY = 2**22  # products from which on BLAS would start threads of its own
 
@@ -80,8 +81,14 @@ def certify(objective: Objective | Parts, solution: Solution, engine: Engine | N
     >>> certify(objective, nothing)
     Certificate(primal=9, dual=0, gap=1.0e+00, converged)
     """
-    if isinstance(objective, Parts):
-        return _of_parts(objective, solution, engine)
+    with np.errstate(all="ignore"), running(engine, to_the_end=True) as run, _one_thread_of_blas(objective):
+        if isinstance(objective, Parts):
+            return _of_parts(objective, solution, run)
+        return _of_one(objective, solution, run)
+
+
+def _of_one(objective: Objective, solution: Solution, run: Run) -> Certificate:
+    """The certificate of an objective that is not a sum of others."""
     dual = sp.csr_array(solution.dual)
     shape = (objective.n_units, objective.problem.n_rows)
     if dual.shape != shape:
@@ -89,8 +96,7 @@ def certify(objective: Objective | Parts, solution: Solution, engine: Engine | N
     if not dual.has_canonical_format:
         dual = dual.copy()
         dual.sum_duplicates()
-    with np.errstate(all="ignore"), running(engine, to_the_end=True) as run, _one_thread_of_blas(objective):
-        primal, lower = _both(objective, solution, dual, run)
+    primal, lower = _both(objective, solution, dual, run)
     primal_error, dual_error = (float(np.sum(part.safe)) for part in (_added_up(primal), _added_up(lower)))
     return Certificate(
         np.atleast_1d(np.asarray(primal.value, dtype=np.float64)),
@@ -101,10 +107,10 @@ def certify(objective: Objective | Parts, solution: Solution, engine: Engine | N
     )
 
 
-def _of_parts(whole: Parts, solution: Solution, engine: Engine | None) -> Certificate:
+def _of_parts(whole: Parts, solution: Solution, run: Run) -> Certificate:
     """A part of the certificate for each part of a sum."""
     found = [
-        certify(part, replace(one, dual=dual), engine)
+        _of_one(part, replace(one, dual=dual), run)
         for part, one, dual in zip(
             whole.parts, solution.details["parts"], whole.split(solution.dual), strict=True
         )
@@ -170,10 +176,10 @@ def _added_up(parts: Ball) -> Ball:
     return parts.sum() if np.ndim(parts.value) else parts
 
 
-def _one_thread_of_blas(objective: Objective) -> Any:
+def _one_thread_of_blas(objective: Objective | Parts) -> Any:
     """Products here are thin: threads of BLAS would spend more time on waiting than on them."""
-    problem = objective.problem
-    if problem.n_rows * problem.n_features * objective.n_units < _MANY:
+    parts = objective.parts if isinstance(objective, Parts) else (objective,)
+    if all(one.problem.n_rows * one.problem.n_features * one.n_units < _MANY for one in parts):
         return nullcontext()
     from threadpoolctl import threadpool_limits
 

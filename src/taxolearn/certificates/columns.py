@@ -233,7 +233,7 @@ def in_double(X: Any) -> Any:
     >>> in_double(sp.csr_array(np.eye(2, dtype=np.float32))).dtype
     dtype('float64')
     """
-    if not sp.issparse(X):
+    if not sp.issparse(X) or (isinstance(X, sp.csr_array) and X.dtype == np.float64):
         return X
     return sp.csr_array((X.data.astype(np.float64, copy=False), X.indices, X.indptr), shape=X.shape)
 
@@ -264,6 +264,8 @@ def all_products(X: Any, vectors: Any, by_feature: bool) -> Array:
         found = in_double(X) @ in_double(sp.csr_array(vectors)).T
         return np.asarray(found.toarray() if sp.issparse(found) else found)
     nodes = vectors if by_feature else vectors.T
+    if sp.issparse(X) and nodes.dtype == np.float64 and nodes.flags.c_contiguous:  # as they are
+        return np.asarray(in_double(X) @ nodes)
     n_features, n_vectors = nodes.shape
     scores = np.zeros((X.shape[0], n_vectors))
     step = max(1, _BYTES // (16 * max(1, n_vectors)))

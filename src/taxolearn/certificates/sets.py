@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,6 +89,15 @@ def adjoint(objective: Objective, dual: sp.csr_array, classes: npt.NDArray[np.bo
     tree, where a node must have a chosen child, children that add up to their parent at least. Where rounding alone can
     have moved them out they are moved back; any other dual is outside its bounds.
     """
+    return adjoint_of(objective, dual, _moved_back)
+
+
+def adjoint_of(
+    objective: Objective,
+    dual: sp.csr_array,
+    moved_back: Callable[[Any, sp.csr_array], tuple[sp.csr_array, Array]],
+) -> Adjoint:
+    """`adjoint`, marginals being moved into their bounds by `moved_back`, which says how far each row had to be."""
     problem, loss = objective.problem, objective.loss
     cost = objective.C * loss.weights(problem)
     nothing = sp.csr_array(dual.shape)
@@ -98,7 +108,7 @@ def adjoint(objective: Objective, dual: sp.csr_array, classes: npt.NDArray[np.bo
     own, marginals = _marginals(loss.sets(problem), dual, cost)
     if marginals is None:
         return Adjoint((nothing,), Ball(np.inf))
-    moved = _moved_back(loss, marginals)
+    marginals, moved = moved_back(loss, marginals)
     if not np.all(moved[cost > 0] <= _SLACK):
         return Adjoint((nothing,), Ball(np.inf))
     row = np.repeat(np.arange(problem.n_rows), np.diff(marginals.indptr))
@@ -131,8 +141,8 @@ def _marginals(sets: sp.csr_array, dual: sp.csr_array, cost: Array) -> tuple[Arr
     return own, sp.csr_array((mu, every % n_nodes, indptr), shape=sets.shape)
 
 
-def _moved_back(loss: Any, mu: sp.csr_array) -> Array:
-    """Put marginals exactly into their bounds, in place; how far that moves those of each row."""
+def _moved_back(loss: Any, mu: sp.csr_array) -> tuple[sp.csr_array, Array]:
+    """Marginals put exactly into their bounds, in place; how far that moves those of each row."""
     from taxolearn.kernels.exact_sets import feasible_marginals
 
     n = loss.n_nodes
@@ -143,4 +153,4 @@ def _moved_back(loss: Any, mu: sp.csr_array) -> Array:
     moved = np.zeros(mu.shape[0])
     arrays = (mu.indptr.astype(np.int64), mu.indices.astype(np.int64), mu.data)
     feasible_marginals(*arrays, up, parents, below, children, must, moved)
-    return moved
+    return mu, moved

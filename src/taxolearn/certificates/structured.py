@@ -81,26 +81,34 @@ def adjoint(objective: Objective, dual: sp.csr_array, classes: npt.NDArray[np.bo
     problem = objective.problem
     label, weight = problem.one_label
     cost = objective.C * weight
-    alphas = dual.tocoo()
-    other, row, alpha = alphas.row, alphas.col, alphas.data.astype(np.float64)
-    sums = np.bincount(row, alpha, minlength=problem.n_rows).astype(np.float64)  # of nothing it is an int
-    nothing = sp.csr_array(dual.shape)
+    other = np.repeat(np.arange(dual.shape[0]), np.diff(dual.indptr))
+    row, alpha = dual.indices, dual.data.astype(np.float64)
+    sums = np.bincount(row, alpha, minlength=problem.n_rows).astype(np.float64)
     if not (np.all(alpha >= 0) and np.all(sums <= cost * (1 + _SLACK)) and np.all(np.isfinite(cost))):
-        return Adjoint((nothing,), Ball(np.inf))
+        return Adjoint((sp.csr_array(dual.shape),), Ball(np.inf))
     terms = int(np.bincount(row, minlength=1).max(initial=0)) + 8
     alpha = alpha * np.divide(cost, sums, out=np.ones(problem.n_rows), where=sums > cost)[row]
     margin, scaling = _margins_and_scalings(objective.loss, problem.n_classes, label[row], other)
     linear = Ball(-alpha * margin).sum()
     moved = alpha * scaling
-    up = sp.csr_array((moved, (label[row], row)), shape=dual.shape)
-    down = sp.csr_array((-moved, (other, row)), shape=dual.shape)
+    pushes = np.bincount(row, moved, minlength=problem.n_rows).astype(np.float64)  # of nothing it is an int
+    up = _of_own_class(pushes, label, dual.shape)
+    down = sp.csr_array((-moved, dual.indices, dual.indptr), shape=dual.shape)
     relative = gamma(2 * terms)
     if np.any((weight > 0) & (cost < LEAST_COST)):
-        return Adjoint((nothing,), Ball(linear.value, np.inf))
+        return Adjoint((sp.csr_array(dual.shape),), Ball(linear.value, np.inf))
     error = (
         linear.error + (relative + 2 * UNIT) * abs(linear.value) + np.count_nonzero(margin[alpha > 0]) * TINY
     )
     return Adjoint((up, down), Ball(linear.value, error), relative=relative)
+
+
+def _of_own_class(sums: Array, label: npt.NDArray[Any], shape: tuple[int, ...]) -> sp.csr_array:
+    """One entry per row of the problem, in the row of its class; rows without a sum have none."""
+    rows = np.flatnonzero(sums)
+    rows = rows[np.argsort(label[rows], kind="stable")]
+    ends = np.searchsorted(label[rows], np.arange(shape[0] + 1)).astype(np.int32)
+    return sp.csr_array((sums[rows], rows.astype(np.int32), ends), shape=shape)
 
 
 def _margins_and_scalings(

@@ -13,9 +13,11 @@ from taxolearn.decoders.choice import (
     top_down_decoder,
     unit_nodes,
 )
+from taxolearn.decoders.expected_f1 import expected_f1_sets, falling
 from taxolearn.decoders.label_sets import LabelSets, decode_sets
 from taxolearn.decoders.label_space import LabelSpace
-from taxolearn.decoders.set_offset import set_f1, tune_offset
+from taxolearn.decoders.probable_sets import ProbableSets, calibrated_sets, node_marginals
+from taxolearn.decoders.set_offset import set_f1, sets_f1, tune_offset
 from taxolearn.decoders.set_programme import SetProgramme
 from taxolearn.decoders.sets import Sets
 from taxolearn.decoders.thresholds import Thresholds, above, tune_thresholds
@@ -29,6 +31,7 @@ __all__ = [
     "Decoder",
     "LabelSets",
     "LabelSpace",
+    "ProbableSets",
     "RowFacts",
     "SetProgramme",
     "Sets",
@@ -37,14 +40,19 @@ __all__ = [
     "above",
     "best_class",
     "best_or_thresholds",
+    "calibrated_sets",
     "comparable",
     "decode_sets",
     "decoder_of",
+    "expected_f1_sets",
+    "falling",
     "fit_sigmoids",
+    "node_marginals",
     "normalized",
     "passing_decoder",
     "set_decoder",
     "set_f1",
+    "sets_f1",
     "sigmoid",
     "top_down_decoder",
     "tune_offset",

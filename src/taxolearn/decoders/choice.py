@@ -11,16 +11,20 @@ import numpy.typing as npt
 from taxolearn.decoders.base import Decoder
 from taxolearn.decoders.best import Best
 from taxolearn.decoders.decisions import passing_decisions
-from taxolearn.decoders.label_space import LabelSpace, Must
+from taxolearn.decoders.label_space import LabelSpace
+from taxolearn.decoders.probable_sets import ProbableSets
 from taxolearn.decoders.sets import Sets
 from taxolearn.decoders.thresholds import Thresholds
 from taxolearn.decoders.top_down import TopDown
 from taxolearn.errors import ModelError, TaxonomyError
 from taxolearn.problem import Problem
+from taxolearn.problem.node_sets import Must
 from taxolearn.structure import Taxonomy
 
 # By the name that a stored model has.
-DECODERS: dict[str, type[Decoder]] = {kind.name: kind for kind in (Best, Thresholds, TopDown, Sets)}
+DECODERS: dict[str, type[Decoder]] = {
+    kind.name: kind for kind in (Best, Thresholds, TopDown, Sets, ProbableSets)
+}
 
 
 def best_class(problem: Problem, thresholds: npt.NDArray[np.float64] | None = None) -> Best:

@@ -101,11 +101,22 @@ def _checked(space: LabelSpace, potentials: npt.ArrayLike, at_most: Any) -> Floa
         raise DataError(f"potentials have shape {rows.shape}; give one column per node, {space.n_nodes}")
     if not np.isfinite(rows).all():
         raise DataError("potentials hold NaN or inf; give finite numbers")
+    check_at_most(at_most)
+    return rows
+
+
+def check_at_most(at_most: Any) -> None:
+    """Must be a whole number from 1 on, or None.
+
+    >>> check_at_most(0)
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: at_most=0 is not allowed; give a whole number from 1 on, or None
+    """
     if at_most is not None and (
         isinstance(at_most, bool) or not isinstance(at_most, int | np.integer) or at_most < 1
     ):
         raise DataError(f"at_most={show(at_most)} is not allowed; give a whole number from 1 on, or None")
-    return rows
 
 
 def _in_blocks(space: LabelSpace, rows: Floats, at_most: int | None, n_threads: int) -> LabelSets:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,11 @@ import scipy.sparse as sp
 
 from taxolearn.errors import DataError, LabelError
 from taxolearn.problem import Problem
+from taxolearn.problem.node_sets import Must, ends_of, needs_child, ones_of, upward, with_ancestors
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 
 Ids = npt.NDArray[np.int32]
-Must = Literal["auto", "all", "root"]
 _FIELDS = {"parent_indptr": np.int32, "parent_indices": np.int32, "must": np.bool_, "class_nodes": np.int32}
 
 
@@ -127,8 +127,6 @@ class LabelSpace:
         ...
         taxolearn.errors.LabelError: row 1 stops at 'Cat', where must='all' asks for a label below; use must='auto'
         """
-        if must not in ("auto", "all", "root"):
-            raise DataError(f"must={show(must)} is not allowed; give 'auto', 'all' or 'root'")
         taxonomy = problem.taxonomy
         space = cls.star(problem.n_classes) if taxonomy is None else cls.over(taxonomy, problem.classes)
         weighted = problem.row_weight > 0
@@ -137,11 +135,12 @@ class LabelSpace:
         rows = np.repeat(np.arange(problem.n_rows), np.diff(ends.indptr))
         stops = np.zeros(space.n_nodes, dtype=bool)
         stops[ends.indices[weighted[rows]]] = True
-        needs = {"auto": ~stops, "all": np.ones_like(stops), "root": np.zeros_like(stops)}[must]
+        inner = np.zeros_like(stops)
+        inner[space.parent_indices] = True
         made = cls(
             space.parent_indptr,
             space.parent_indices,
-            needs,
+            needs_child(must, inner, stops),
             space.class_nodes,
             _rows_are_closed(space, problem, sets, weighted),
             space.unit_nodes,
@@ -243,10 +242,7 @@ class LabelSpace:
         >>> LabelSpace.star(2).upward.toarray().tolist()
         [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
         """
-        ones = np.ones(len(self.parent_indices), dtype=np.int32)
-        return sp.csr_array(
-            (ones, self.parent_indices, self.parent_indptr), shape=(self.n_nodes, self.n_nodes)
-        )
+        return upward(self.parent_indptr, self.parent_indices)
 
     def label_sets(self, targets: sp.csr_array) -> sp.csr_array:
         """Rows x nodes: the classes of each row with all their ancestors; nothing for a row without classes.
@@ -257,12 +253,7 @@ class LabelSpace:
         ones = np.ones(len(targets.indices), dtype=np.int32)
         shape = (targets.shape[0], self.n_nodes)
         found = sp.csr_array((ones, self.class_nodes[targets.indices], targets.indptr), shape=shape)
-        while True:
-            more = _ones(sp.csr_array(found + found @ self.upward))
-            if more.nnz == found.nnz:
-                more.sort_indices()
-                return more
-            found = more
+        return with_ancestors(found, self.upward)
 
     def ends(self, sets: sp.csr_array) -> sp.csr_array:
         """The nodes of each set that have no child in it.
@@ -271,11 +262,7 @@ class LabelSpace:
         >>> space.ends(space.label_sets(sp.csr_array([[0.0, 1.0]]))).toarray().tolist()
         [[0, 0, 1]]
         """
-        above = _ones(sp.csr_array(sets @ self.upward))
-        found = sp.csr_array(sets - above.multiply(sets))
-        found.eliminate_zeros()
-        found.sort_indices()
-        return found
+        return ends_of(sets, self.upward)
 
     def classes_of(self, sets: sp.csr_array) -> sp.csr_array:
         """Rows x classes: what each set answers, all its classes if `closed`, else those without another one below.
@@ -288,22 +275,17 @@ class LabelSpace:
         number[self.class_nodes] = np.arange(self.n_classes, dtype=np.int32)
         found = _only(sets, number[sets.indices] >= 0)
         if not self.closed:
-            above = _ones(sp.csr_array(found @ self.upward))
+            above = ones_of(sp.csr_array(found @ self.upward))
             known = -1
             while above.nnz != known:
                 known = above.nnz
-                above = _ones(sp.csr_array(above + above @ self.upward))
+                above = ones_of(sp.csr_array(above + above @ self.upward))
             found = sp.csr_array(found - above.multiply(found))
             found.eliminate_zeros()
         ids = number[found.indices]
         answers = sp.csr_array((found.data, ids, found.indptr), shape=(found.shape[0], self.n_classes))
         answers.sort_indices()
         return answers
-
-
-def _ones(matrix: sp.csr_array) -> sp.csr_array:
-    matrix.data[:] = 1
-    return matrix
 
 
 def _only(matrix: sp.csr_array, kept: npt.NDArray[np.bool_]) -> sp.csr_array:

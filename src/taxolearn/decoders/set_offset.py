@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.decoders.label_sets import decode_sets
+from taxolearn.decoders.label_sets import LabelSets, decode_sets
 from taxolearn.decoders.label_space import LabelSpace
 
 Floats = npt.NDArray[np.float64]
@@ -66,9 +66,18 @@ def set_f1(
     """
     shifted = rows + offset
     shifted[:, 0] = rows[:, 0]
-    sets = decode_sets(space, shifted, exact=False, n_threads=n_threads)
+    return sets_f1(decode_sets(space, shifted, exact=False, n_threads=n_threads), truth)
+
+
+def sets_f1(sets: LabelSets, truth: sp.csr_array) -> Any:
+    """F1 of each row's set, the root left out; `truth` is the true sets, rows x nodes.
+
+    >>> sets = decode_sets(LabelSpace.star(2), [[0.0, 1.0, -0.25]])
+    >>> sets_f1(sets, sp.csr_array([[1.0, 1.0, 1.0]])).round(2).tolist()
+    [0.67]
+    """
     ones = np.ones(len(sets.indices), dtype=np.int32)
-    found = sp.csr_array((ones, sets.indices, sets.indptr), shape=rows.shape)
+    found = sp.csr_array((ones, sets.indices, sets.indptr), shape=truth.shape)
     both = np.asarray(found.multiply(truth).sum(axis=1)) - 1
     sizes = np.diff(found.indptr) + np.diff(truth.indptr) - 2
     return np.where(sizes > 0, 2.0 * both / np.maximum(sizes, 1), 0.0)

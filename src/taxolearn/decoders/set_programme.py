@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from taxolearn.decoders.label_space import LabelSpace
 from taxolearn.errors import DataError
+from taxolearn.problem.node_sets import children_left_over, set_constraints
 
 Floats = npt.NDArray[np.float64]
 _TIME_LIMIT = 1  # scipy's number for it
@@ -40,24 +41,11 @@ class SetProgramme:
         >>> A.toarray().tolist(), b.tolist()
         ([[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0], [1.0, -1.0, -1.0], [0.0, -1.0, -1.0]], [0.0, 0.0, 0.0, -1.0])
         """
-        space = self.space
-        n = space.n_nodes
-        up = space.upward.astype(np.float64)
-        edges = np.arange(len(space.parent_indices))
-        child = np.repeat(np.arange(n), np.diff(space.parent_indptr))
-        ones = np.ones(len(edges))
-        shape = (len(edges), n)
-        closed = sp.csr_array((ones, (edges, child)), shape=shape) - sp.csr_array(
-            (ones, (edges, space.parent_indices)), shape=shape
-        )
-        left_over = sp.csr_array(sp.eye_array(n) - up.T)  # z_n less the sum of its children
-        needs = left_over[np.flatnonzero(space.must)]
-        ends = sp.csr_array(-1.0 * ~space.must[None, :])
-        A, b = sp.vstack((closed, needs, ends)), np.zeros(len(edges) + needs.shape[0] + 1)
-        b[-1] = -1.0
+        up, n = self.space.upward, self.space.n_nodes
+        A, b = set_constraints(up, self.space.must)
         if self.at_most is not None:
             e = sp.csr_array(np.ones((1, n)))
-            A = sp.block_array([[A, None], [left_over, -sp.eye_array(n)], [None, e]])
+            A = sp.block_array([[A, None], [children_left_over(up), -sp.eye_array(n)], [None, e]])
             b = np.concatenate((b, np.zeros(n), [float(self.at_most)]))
         return sp.csr_array(A), b
 

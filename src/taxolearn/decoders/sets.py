@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from taxolearn.decoders.base import Answers, Arrays, Ids, check_units, stored_array
-from taxolearn.decoders.label_sets import LabelSets, decode_sets
+from taxolearn.decoders.label_sets import LabelSets, check_at_most, decode_sets
 from taxolearn.decoders.label_space import LabelSpace
 from taxolearn.decoders.set_row import SetRow
 from taxolearn.errors import DataError, ModelError
@@ -30,13 +30,14 @@ class Sets:
     """Answers the classes of the label set with the largest sum of node scores; units are nodes.
 
     `space` says which sets are labels. `offset` is added to the score of every node but the root: above zero, sets
-    become larger. If the rows' labels were closed (`space.closed`), all classes of the set are answered, else the most
-    specific ones.
+    become larger. `at_most` limits the number of labels: nodes of the set without another one below. If the rows'
+    labels were closed (`space.closed`), all classes of the set are answered, else the most specific ones.
 
     The score of a class is its max-marginal: the best sum of a set with its node, less the best of one without. On DAGs
     it is the change of the best sum when the node alone is added (with what it needs) or dropped (with what needs it):
     of chosen classes at least the max-marginal, of others at most. A class that every set has scores the best sum. So
-    chosen classes score 0 or more, all others 0 or less; predicted ones come first in every ranking.
+    chosen classes score 0 or more, all others 0 or less; predicted ones come first in every ranking. (Scores know
+    nothing of `at_most`: with it, others may score more than 0, too.)
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.vectors import ClassVectors
@@ -49,6 +50,7 @@ class Sets:
 
     space: LabelSpace
     offset: float = 0.0
+    at_most: int | None = None
     name: ClassVar[str] = "sets"
     several: ClassVar[bool] = True
 
@@ -56,6 +58,7 @@ class Sets:
         if not math.isfinite(self.offset):
             raise DataError(f"the offset must be a finite number, not {self.offset}")
         object.__setattr__(self, "offset", float(self.offset))
+        check_at_most(self.at_most)
 
     @property
     def n_classes(self) -> int:
@@ -157,6 +160,8 @@ class Sets:
             "closed": np.array([space.closed], dtype=np.int32),
             "offset": np.array([self.offset]),
         }
+        if self.at_most is not None:
+            found["at_most"] = np.array([self.at_most], dtype=np.int32)
         if space.unit_nodes is not None:
             found |= {"unit_nodes": space.unit_nodes, "n_units": np.array([space.n_units], dtype=np.int32)}
         return found
@@ -177,6 +182,9 @@ class Sets:
         offset = stored_array(arrays, "offset", (np.float64,))
         if len(ints["closed"]) != 1 or len(offset) != 1 or not _flags(ints["must"], ints["closed"]):
             raise ModelError("stored decoder: must, closed and offset are not those of a label space")
+        most = stored_array(arrays, "at_most", (np.int32,)).tolist() if "at_most" in arrays else [None]
+        if len(most) != 1:
+            raise ModelError("stored decoder: at_most is not one number")
         units = None
         n_units = np.zeros(1, dtype=np.int32)
         if "unit_nodes" in arrays:
@@ -194,12 +202,17 @@ class Sets:
                 units,
                 int(n_units[0]),
             )
-            decoder = cls(space, float(offset[0]))
+            decoder = cls(space, float(offset[0]), most[0], **cls._more(arrays))
         except DataError as error:
             raise ModelError(f"stored decoder: {error}") from None
         if decoder.n_classes != n_classes:
             raise ModelError(f"stored decoder: there are {decoder.n_classes} classes, not {n_classes}")
         return decoder
+
+    @classmethod
+    def _more(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+        """Fields that only some kinds of this decoder have."""
+        return {}
 
     def _shifted(self, vectors: Vectors) -> Vectors:
         """Vectors with the offset in their intercepts."""
@@ -218,20 +231,35 @@ class Sets:
             raise DataError("label sets are compared as a whole, a beam cannot search them; leave beam out")
         for rows, block in vectors.score_blocks(X, n_threads=n_threads):
             chosen = block if self.space.unit_nodes is None else block[:, self.space.unit_nodes]
-            potentials = np.array(chosen, dtype=np.float64)
-            potentials[:, 1:] += self.offset
-            _make_finite(potentials)
-            sets = decode_sets(self.space, potentials, exact=False, n_threads=n_threads)
-            left = np.flatnonzero(~sets.proved)
-            if len(left):
-                gap = float((sets.bounds - sets.values)[left].max())
-                warnings.warn(
-                    f"the label sets of {len(left)} of {len(potentials)} rows are not proved to be the best; another "
-                    f"set may have a sum that is larger by up to {gap:.3g}",
-                    ConvergenceWarning,
-                    stacklevel=4,
-                )
+            potentials, sets = self._sets_of(np.array(chosen, dtype=np.float64), n_threads)
+            self._tell(sets)
             yield rows, potentials, sets
+
+    def _tell(self, sets: LabelSets) -> None:
+        left = np.flatnonzero(~sets.proved)
+        if len(left):
+            gap = float((sets.bounds - sets.values)[left].max())
+            warnings.warn(
+                f"the label sets of {len(left)} of {len(sets.values)} rows are not proved to be the best; another "
+                f"set may have a sum that is larger by up to {gap:.3g}",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def sets_of(self, potentials: Floats) -> LabelSets:
+        """The sets of rows whose nodes have these scores, rows x nodes of the label space.
+
+        >>> Sets(LabelSpace.star(2)).sets_of(np.array([[0.0, 1.0, -2.0]])).of(0).tolist()
+        [0, 1]
+        """
+        return self._sets_of(np.array(potentials, dtype=np.float64), 1)[1]
+
+    def _sets_of(self, potentials: Floats, n_threads: int) -> tuple[Floats, LabelSets]:
+        """What is added up, made of the scores of nodes in place, and the sets of the largest sums."""
+        potentials[:, 1:] += self.offset
+        _make_finite(potentials)
+        sets = decode_sets(self.space, potentials, exact=False, at_most=self.at_most, n_threads=n_threads)
+        return potentials, sets
 
     def _matrix(self, sets: LabelSets) -> sp.csr_array:
         ones = np.ones(len(sets.indices), dtype=np.int32)

@@ -166,6 +166,14 @@ def closure_of(dag, flow, nodes, start, end, weight):
     bar = _NOTHING * size
     for k in range(end - 1, start - 1, -1):
         n = nodes[k]
+        if flow.left[n] > bar:  # parents that wait need no search
+            for e in range(dag.indptr[n], dag.indptr[n + 1]):
+                p = dag.parents[e]
+                if flow.inside[p] == block and flow.left[p] < 0.0 < flow.left[n]:
+                    amount = min(flow.left[n], -flow.left[p])
+                    flow.paid[e] += amount
+                    flow.left[n] -= amount
+                    flow.left[p] += amount
         while flow.left[n] > bar and flow.chosen[n] != closure:
             sink = _search(dag, flow, n, block, closure)
             if sink < 0:

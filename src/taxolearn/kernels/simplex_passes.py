@@ -34,6 +34,7 @@ from taxolearn.kernels.simplex_rows import (
 MAX_NEW_CLASSES = 6  # classes that pricing may add to a row's work set
 ROW_TOL = 0.1  # gap at which the steps of a row end, as a share of its gap before them
 MAX_STEPS_PER_CLASS = 20  # steps of a row per class of its work set, at most
+LARGE_GAP = 0.5  # times the mean gap from which on a row is visited again
 
 
 class Slots(NamedTuple):
@@ -228,6 +229,20 @@ def _spread(rows, i, classes, change, size, tie, nodes, bias, bias_feature, plac
 
 
 @kernel
+def _rows_of_large_gaps(order, gaps, out):
+    """Write the rows whose gaps are large among those in `order`, in its order, and tell how many they are."""
+    total = 0.0
+    for r in range(order.shape[0]):
+        total += gaps[order[r]]
+    size = 0
+    for r in range(order.shape[0]):
+        if gaps[order[r]] * order.shape[0] > LARGE_GAP * total:
+            out[size] = order[r]
+            size += 1
+    return size
+
+
+@kernel
 def ascend(
     rows,
     square,
@@ -241,6 +256,7 @@ def ascend(
     slots,
     order,
     full,
+    again,
     scores,
     gaps,
     report,
@@ -248,8 +264,9 @@ def ascend(
 ):
     """Improve the duals of the rows in `order`, one after the other, each on the classes of its slot.
 
-    With `full` each row is priced first. `slots.alpha`, `nodes` and `bias` change together. gaps[i] is what row i had
-    when it was visited; report[0] += c_i max_l g_il (priced rows only), report[1] += its gap.
+    With `full` each row is priced first. Then the rows with large gaps are visited `again` so many times, on their
+    slots. `slots.alpha`, `nodes` and `bias` change together. gaps[i] is what row i had when it was visited last;
+    report[0] += c_i max_l g_il (priced rows only), report[1] += its gap at the first visit.
     """
     n_nodes = nodes.shape[1]
     n_classes = tie.indptr.shape[0] - 1
@@ -268,53 +285,76 @@ def ascend(
     priced = np.empty(n_classes)
     costs_of = np.empty(n_classes)
     marks = np.zeros(costs.paths.weight.shape[0])
-    for r in range(order.shape[0]):
-        if stop[0] != 0:
-            return
-        i = order[r]
-        c = cost[i]
-        y = label[i]
-        if full:
-            highest, gaps[i] = _price_row(
-                rows, i, y, c, tie, costs, nodes, bias, bias_feature, slots, scores, costs_of, marks, priced
-            )
-            report[0] += c * highest
-            report[1] += gaps[i]
-        first = slots.indptr[i]
-        size = slots.count[i] + 1
-        classes[0] = y
-        scaling[0] = 0.0
-        alpha[0] = c
-        for p in range(1, size):
-            classes[p] = slots.classes[first + p - 1]
-            alpha[p] = slots.alpha[first + p - 1]
-            alpha[0] -= alpha[p]
-        alpha[0] = max(alpha[0], 0.0)
-        if not full:
-            _slot_scores(
-                rows, i, classes, size, tie, nodes, bias, bias_feature, place, chosen, values, gradient
-            )
-        own = gradient[0]
-        gradient[0] = 0.0
-        for p in range(1, size):
-            value = delta(costs, classes[p], y)
-            scaling[p] = scaling_of(costs.rescaling, value)
+    visited = order.copy()
+    n_visited = order.shape[0]
+    for turn in range(1 + again):
+        if turn > 0:
+            n_visited = _rows_of_large_gaps(order, gaps, visited)
+            full = False
+        for r in range(n_visited):
+            if stop[0] != 0:
+                return
+            i = visited[r]
+            c = cost[i]
+            y = label[i]
             if full:
-                gradient[p] = priced[classes[p]]
-            else:
-                gradient[p] = margin_of(costs.rescaling, value) - scaling[p] * (own - gradient[p])
-        if not full:
-            gaps[i] = row_gap(gradient, alpha, size, c)
-            report[1] += gaps[i]
-        if gaps[i] <= 0.0 or size == 1:
-            continue
-        row_gram(tie, y, classes, scaling, size, square[i], gram)
-        if pairwise_steps(gram, gradient, alpha, size, c, ROW_TOL * gaps[i], MAX_STEPS_PER_CLASS * size) == 0:
-            continue
-        for p in range(1, size):
-            change[p] = (alpha[p] - slots.alpha[first + p - 1]) * scaling[p]
-            slots.alpha[first + p - 1] = alpha[p]
-        _spread(rows, i, classes, change, size, tie, nodes, bias, bias_feature, place, chosen, values)
+                highest, gaps[i] = _price_row(
+                    rows,
+                    i,
+                    y,
+                    c,
+                    tie,
+                    costs,
+                    nodes,
+                    bias,
+                    bias_feature,
+                    slots,
+                    scores,
+                    costs_of,
+                    marks,
+                    priced,
+                )
+                report[0] += c * highest
+                report[1] += gaps[i]
+            first = slots.indptr[i]
+            size = slots.count[i] + 1
+            classes[0] = y
+            scaling[0] = 0.0
+            alpha[0] = c
+            for p in range(1, size):
+                classes[p] = slots.classes[first + p - 1]
+                alpha[p] = slots.alpha[first + p - 1]
+                alpha[0] -= alpha[p]
+            alpha[0] = max(alpha[0], 0.0)
+            if not full:
+                _slot_scores(
+                    rows, i, classes, size, tie, nodes, bias, bias_feature, place, chosen, values, gradient
+                )
+            own = gradient[0]
+            gradient[0] = 0.0
+            for p in range(1, size):
+                value = delta(costs, classes[p], y)
+                scaling[p] = scaling_of(costs.rescaling, value)
+                if full:
+                    gradient[p] = priced[classes[p]]
+                else:
+                    gradient[p] = margin_of(costs.rescaling, value) - scaling[p] * (own - gradient[p])
+            if not full:
+                gaps[i] = row_gap(gradient, alpha, size, c)
+                if turn == 0:
+                    report[1] += gaps[i]
+            if gaps[i] <= 0.0 or size == 1:
+                continue
+            row_gram(tie, y, classes, scaling, size, square[i], gram)
+            if (
+                pairwise_steps(gram, gradient, alpha, size, c, ROW_TOL * gaps[i], MAX_STEPS_PER_CLASS * size)
+                == 0
+            ):
+                continue
+            for p in range(1, size):
+                change[p] = (alpha[p] - slots.alpha[first + p - 1]) * scaling[p]
+                slots.alpha[first + p - 1] = alpha[p]
+            _spread(rows, i, classes, change, size, tie, nodes, bias, bias_feature, place, chosen, values)
 
 
 @kernel

@@ -6,6 +6,7 @@ from taxolearn.errors import DataError
 from taxolearn.losses.base import Loss, LossFacts, MarginLoss
 from taxolearn.losses.hinge import Hinge
 from taxolearn.losses.logistic import Logistic
+from taxolearn.losses.relaxed_sets import RelaxedSetHinge
 from taxolearn.losses.sets import SetHinge, set_hinge, star_hinge
 from taxolearn.losses.sibling import SiblingHinge, sibling_hinge
 from taxolearn.losses.softmax import Softmax
@@ -40,6 +41,7 @@ __all__ = [
     "Loss",
     "LossFacts",
     "MarginLoss",
+    "RelaxedSetHinge",
     "SetHinge",
     "SiblingHinge",
     "Softmax",

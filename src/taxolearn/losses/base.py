@@ -11,7 +11,7 @@ Array = npt.NDArray[np.float64]
 
 ROUNDING = 2.0**-50  # relative error of duals and weights that `conjugate_error` allows for
 
-Kind = Literal["margin", "softmax", "square", "structured", "siblings", "sets"]
+Kind = Literal["margin", "softmax", "square", "structured", "siblings", "sets", "relaxed_sets"]
 
 
 class LossFacts(NamedTuple):
@@ -21,7 +21,8 @@ class LossFacts(NamedTuple):
     - `kind`: "margin", a loss of each score y s by itself; "softmax", of all scores of a row together; "square", of
       their squared distance from targets; "structured", of the largest violation among the classes; "siblings", of the
       largest among the siblings of the nodes on the path of the row's class; "sets", of the largest among sets of
-      nodes. It says what the dual is (see `Solution`), and which solvers and certificates apply.
+      nodes; "relaxed_sets", of the largest of a linear programme over nodes. It says what the dual is (see `Solution`),
+      and which solvers and certificates apply.
     - `smooth`: whether it has a derivative everywhere.
     - `sparse_dual`: whether rows with a large margin have duals of exactly zero.
     - `several_labels`: whether a row may have several labels.

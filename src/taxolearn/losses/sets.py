@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from taxolearn.errors import DataError, LabelError
 from taxolearn.losses.base import Array, LossFacts
 from taxolearn.problem import Problem
+from taxolearn.problem.node_sets import MUST, Must, ends_of, needs_child, ones_of, upward, with_ancestors
 from taxolearn.structure.names import show
 
 SET_COSTS = ("hamming", "leaves", "normalized")
-MUST = ("auto", "all", "root")
 
 Ids = npt.NDArray[np.int32]
 
@@ -111,25 +111,35 @@ class SetHinge:
         return found
 
     @cached_property
+    def upward(self) -> sp.csr_array:
+        """Nodes x nodes: the parents of each node.
+
+        >>> star_hinge(2).upward.toarray().tolist()
+        [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
+        """
+        return upward(self.parent_indptr, self.parent_indices)
+
+    @property
+    def keeps_must(self) -> bool:
+        """Whether `must` holds while learning, for nodes other than the root: on trees.
+
+        >>> star_hinge(2).keeps_must
+        True
+        """
+        return self.is_tree
+
+    @cached_property
     def closures(self) -> sp.csr_array:
         """For each class its node and all above, classes x nodes.
 
         >>> star_hinge(2).closures.toarray().tolist()
         [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
         """
-        owner = np.repeat(np.arange(self.n_nodes), np.diff(self.parent_indptr))
-        shape = (self.n_nodes, self.n_nodes)
-        up = sp.csr_array((np.ones(len(owner)), (owner, self.parent_indices)), shape=shape)
         reached = sp.csr_array(
             (np.ones(len(self.class_nodes)), self.class_nodes, np.arange(len(self.class_nodes) + 1)),
             shape=(len(self.class_nodes), self.n_nodes),
         )
-        while True:
-            more = _ones(reached + reached @ up)
-            if more.nnz == reached.nnz:
-                more.sort_indices()
-                return more
-            reached = more
+        return with_ancestors(reached, self.upward)
 
     def sets(self, problem: Problem) -> sp.csr_array:
         """Y_i of every row, rows x nodes: labels and their ancestors; empty for a row without labels.
@@ -138,7 +148,7 @@ class SetHinge:
         >>> star_hinge(2).sets(make_problem([[0.0], [1.0]], [["a"], ["a", "b"]])).toarray().tolist()
         [[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
         """
-        found = _ones(sp.csr_array(problem.targets @ self.closures))
+        found = ones_of(sp.csr_array(problem.targets @ self.closures))
         found.sort_indices()
         return found
 
@@ -159,14 +169,7 @@ class SetHinge:
         >>> loss.stops(loss.sets(make_problem([[0.0], [1.0]], [["a"], ["a", "b"]]))).toarray().tolist()
         [[0.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
         """
-        owner = np.repeat(np.arange(self.n_nodes), np.diff(self.parent_indptr))
-        up = sp.csr_array(
-            (np.ones(len(owner)), (owner, self.parent_indices)), shape=(self.n_nodes, self.n_nodes)
-        )
-        passed = _ones(sp.csr_array(sets @ up))
-        found = sp.csr_array(sets - sets.multiply(passed))
-        found.eliminate_zeros()
-        return found
+        return ends_of(sets, self.upward)
 
     def check_sets(self, problem: Problem, names: Any = None) -> None:
         """Refuse rows whose labels end at a node that must have a chosen child.
@@ -174,7 +177,7 @@ class SetHinge:
         >>> from taxolearn.problem import make_problem
         >>> star_hinge(2).check_sets(make_problem([[0.0], [1.0]], [["a"], ["a", "b"]]))
         """
-        if not self.is_tree:
+        if not self.keeps_must:
             return
         ends = self.stops(self.sets(problem))
         wrong = self.must[ends.indices] & self.has_children[ends.indices]
@@ -187,12 +190,6 @@ class SetHinge:
             raise LabelError(
                 f"y, row {row}: its labels end at {name}, which must have a chosen child; use must='auto'"
             )
-
-
-def _ones(matrix: sp.csr_array) -> sp.csr_array:
-    """The same entries, all one."""
-    matrix.data[:] = 1.0
-    return matrix
 
 
 def star_hinge(n_classes: int, cost: str = "hamming", miss: Any = 1.0) -> SetHinge:
@@ -218,11 +215,14 @@ def set_hinge(
     scale: Array | None = None,
     cost: str = "hamming",
     miss_cost: float = 1.0,
-    must: str = "auto",
+    must: Must = "auto",
     *,
     flat: bool = False,
+    kind: type[SetHinge] = SetHinge,
 ) -> SetHinge:
     """The loss over the sets of a problem's taxonomy, or with `flat` (and without a taxonomy) over sets of classes.
+
+    `kind` is the class of the loss on DAGs.
 
     A false alarm at node n costs "hamming": 1; "leaves": 1 at leaves, 0 elsewhere (Delta of section 7.1 of Choi, Sasaki
     and Srebro); "normalized": the scale a_n. A miss costs `miss_cost` times as much, and at a node that is a class the
@@ -254,15 +254,13 @@ def set_hinge(
     costs[0] = 0.0
     weight = np.ones(taxonomy.n_nodes)
     weight[nodes] = problem.positive_weight
-    needs = ~taxonomy.is_leaf
-    if must == "root" or not taxonomy.is_tree:
-        needs = np.zeros(taxonomy.n_nodes, dtype=bool)
-    needs[0] = True
     arrays = (nodes, taxonomy.parent_indptr, taxonomy.parent_indices)
-    loss = SetHinge(*arrays, needs, miss_cost * costs * weight, costs, cost)
-    if must == "auto" and taxonomy.is_tree:
-        weighted = problem.subset(np.flatnonzero(loss.weights(problem) > 0))
-        needs[np.unique(loss.stops(loss.sets(weighted)).indices)] = False
-        needs[0] = True
+    made = SetHinge if taxonomy.is_tree else kind
+    loss = made(*arrays, ~taxonomy.is_leaf, miss_cost * costs * weight, costs, cost)
+    stops = np.zeros(taxonomy.n_nodes, dtype=bool)
+    weighted = problem.subset(np.flatnonzero(loss.weights(problem) > 0))
+    stops[loss.stops(loss.sets(weighted)).indices] = True
+    needs = needs_child(must if loss.keeps_must else "root", ~taxonomy.is_leaf, stops)
+    loss = replace(loss, must=needs)
     loss.check_sets(problem, taxonomy.name_of)
     return loss

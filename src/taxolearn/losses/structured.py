@@ -98,10 +98,16 @@ class StructuredHinge:
         """
         if self.table is not None:
             return np.array(self.table[classes])
+        if (
+            self.cost == "zero_one"
+        ):  # what the paths would give, without sparse algebra: top-down asks at every node
+            found: Array = np.ones((len(classes), self.n_classes))
+            found[np.arange(len(classes)), classes] = 0.0
+            return found
         totals = self.paths @ self.node_cost
         shared = (self.paths[classes] * self.node_cost[None, :]) @ self.paths.T
         both = totals[classes][:, None] + totals[None, :]
-        found: Array = both - 2.0 * shared.toarray()
+        found = both - 2.0 * shared.toarray()
         found[found <= 1e-12 * both] = 0.0  # what is left of equal paths is rounding
         found[np.arange(len(classes)), classes] = 0.0
         return np.sqrt(found) if self.root else found
@@ -156,7 +162,8 @@ def structured_hinge(
         )
     if cost == "normalized":
         return StructuredHinge(cost, rescaling, tie.paths, tie.scale, root=True)
-    alone = sp.csr_array(sp.eye_array(problem.n_classes))
+    ends = np.arange(problem.n_classes + 1, dtype=np.int32)
+    alone = sp.csr_array((np.ones(problem.n_classes), ends[:-1], ends), shape=(problem.n_classes,) * 2)
     if cost == "zero_one":
         return StructuredHinge(cost, rescaling, alone, np.full(problem.n_classes, 0.5))
     taxonomy = problem.taxonomy

@@ -84,6 +84,7 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
     """
 
     _solvers: ClassVar[tuple[str, ...]] = ("descent", "newton", "interior")
+    _leaves_out_empty_columns = False  # variances are of all features
 
     C: float = parameter(
         default=1.0,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -42,6 +43,7 @@ from taxolearn.solvers import Limits, Progress, Solution, Start, Watch
 from taxolearn.solvers.solve import solve
 from taxolearn.structure.names import show
 from taxolearn.ties import Tie
+from taxolearn.vectors import widened
 
 _LEAST_SHARE_OF_TIME = 0.2  # of max_seconds that the solver gets, however long the certificate takes
 
@@ -64,6 +66,7 @@ class CertifiedClassifier(TaxonomyClassifier):
     """
 
     _solvers: ClassVar[tuple[str, ...]]
+    _leaves_out_empty_columns: ClassVar[bool] = True
     _decoder: ClassVar[Callable[..., Decoder]] = staticmethod(best_class)
     # whether leaves without rows are classes
     _empty_classes: ClassVar[Literal["drop", "keep"]] = "keep"
@@ -152,6 +155,9 @@ class CertifiedClassifier(TaxonomyClassifier):
         """The fit proper, from `start` on if there is one; y is what the labels were given as."""
         seed = check_seed(self.random_state)
         data = problem.fingerprint()
+        given, (problem, used) = problem, self._in_use(problem)
+        if start is not None and used is not None:
+            start = Start(start.dual, None)  # what else a solver goes on from is about all columns
         # Ctrl-C stops the solver at its next step, and nothing after it: what was learned is certified and kept
         with interrupts() as request, ThreadEngine(self.n_jobs) as engine:
             if hasattr(self, "vectors_"):
@@ -168,10 +174,19 @@ class CertifiedClassifier(TaxonomyClassifier):
             watch = reporter(bool(self.verbose), limits.tol)
             solution = self._solve(objective, limits, *self._checkpointed(objective, data, start, watch))
             self._accept(objective, data, solution, certify(objective, solution, engine))
+            if used is not None:
+                self.vectors_ = widened(self.vectors_, used, given.n_features)
             request.heard = True
         if not self.certificate_.holds(self.tol):
-            warnings.warn(self._complaint(problem), ConvergenceWarning, stacklevel=3)
+            warnings.warn(self._complaint(given), ConvergenceWarning, stacklevel=3)
         return self
+
+    def _in_use(self, problem: Problem) -> tuple[Problem, npt.NDArray[np.intp] | None]:
+        """The problem on the columns that sparse rows have, and which these are, where many others are empty (None:
+        all of them); vectors are zero at the others, and nothing is spent on them."""
+        if problem.products is not None or not self._leaves_out_empty_columns:
+            return problem, None
+        return problem.compacted()
 
     def _accept(
         self, objective: Objective | Parts, data: str, solution: Solution, certificate: Certificate

@@ -74,9 +74,10 @@ class OneLabel(CalibratedProbabilities, _Scales):
         counts = np.diff(problem.labels.indptr)
         several = np.flatnonzero(counts != 1)
         if problem.labels.multilabel and len(several):
+            who = type(self).__name__ + (" with a kernel" if problem.products is not None else "")
             raise LabelError(
-                f"row {several[0]} has {counts[several[0]]} labels, and {type(self).__name__} learns from one label "
-                "per row; use a one-vs-rest or recursive method"
+                f"row {several[0]} has {counts[several[0]]} labels, and {who} learns from one label per row; use a "
+                "one-vs-rest or recursive method"
             )
 
     def _tie(self, problem: Problem) -> PathSum:

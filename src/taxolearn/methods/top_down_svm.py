@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from taxolearn.decoders import top_down_decoder
+from taxolearn.errors import DataError
 from taxolearn.losses import LOSSES, structured_hinge
 from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.methods.structured import StructuredMethod
@@ -50,6 +51,11 @@ class TopDownSVM(StructuredMethod):
         doc="All children of a node compared with each other, or each of them with the rest.",
         choices=("multiclass", "squared_hinge", "logistic"),
     )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.kernel is not None and self.loss != "multiclass":
+            raise DataError(f"loss={self.loss!r} takes no kernel; use loss='multiclass', or kernel=None")
 
     def _objective(self, problem: Problem) -> Parts:
         self._check_labels(problem)

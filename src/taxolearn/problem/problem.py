@@ -194,11 +194,17 @@ class Problem:
         """
         if not sp.issparse(self.X):
             return self, None
-        features, place = np.unique(self.X.indices, return_inverse=True)
+        indices = self.X.indices
+        if len(indices) < self.n_features:
+            features, place = np.unique(indices, return_inverse=True)
+        else:  # a mark per feature takes less than sorting the entries
+            used = np.zeros(self.n_features, dtype=bool)
+            used[indices] = True
+            features, place = np.flatnonzero(used), (np.cumsum(used) - 1)[indices]
         if 2 * len(features) > self.n_features or not len(features):
             return self, None
         shape = (self.n_rows, len(features))
-        X = sp.csr_array((self.X.data, place.astype(self.X.indices.dtype), self.X.indptr), shape=shape)
+        X = sp.csr_array((self.X.data, place.astype(indices.dtype), self.X.indptr), shape=shape)
         return replace(self, X=X), features
 
     def subset(self, rows: npt.NDArray[np.intp]) -> Problem:

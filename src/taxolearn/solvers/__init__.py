@@ -43,6 +43,7 @@ _HOMES = {
     "solve_path_descent": "path_descent",
     "solve_pegasos": "pegasos",
     "solve_quasi_newton": "quasi_newton",
+    "solve_relaxed_sets": "relaxed_sets",
     "solve_sets": "sets",
     "solve_ridge": "ridge",
     "solve_ridge_gradients": "ridge_gradients",

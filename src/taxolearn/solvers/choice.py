@@ -22,6 +22,9 @@ _MOST_UNFOLDING = 8.0  # times as long that the walk over a DAG may be
 # structured hinge was left at gaps of 0.3 and more after 1,000 passes, and other losses from 200 on
 _UNEVEN = {"structured": 16.0, "siblings": 16.0, "margin": 100.0, "softmax": 100.0}
 _MOST_WORK = 2**29  # multiplications of a step by dense linear algebra; 30 such steps take about 3 seconds
+# of these losses ascent on the duals may take hundreds of passes; up to this work a step of an interior point takes a
+# few milliseconds, and a dozen of them are enough
+_SLOW_ASCENT, _TINY_WORK = ("structured", "siblings"), 2**21
 _MOST_DECOMPOSED = 4096  # rows or features, whichever are fewer: a decomposition takes about 20 seconds
 _MOST_CURVATURE = 2**24  # numbers in the second derivatives of all rows: 128 MB
 _LBFGS_PRECISION = 1e-5  # tolerances below it are better reached by Newton's method on dense rows too,
@@ -60,6 +63,7 @@ _HOMES = {
     "kernel_siblings": ("kernel_siblings", "solve_kernel_siblings"),
     "pegasos": ("pegasos", "solve_pegasos"),
     "sets": ("sets", "solve_sets"),
+    "relaxed_sets": ("relaxed_sets", "solve_relaxed_sets"),
     "shared": ("shared", "solve_shared"),
     "siblings": ("siblings", "solve_siblings"),
     "averaging": ("dual_averaging", "solve_dual_averaging"),
@@ -76,6 +80,7 @@ _BY_KIND = {
     ("descent", "softmax"): "softmax_rows",
     ("dual", "siblings"): "siblings",
     ("dual", "sets"): "sets",
+    ("dual", "relaxed_sets"): "relaxed_sets",
 }
 
 
@@ -111,13 +116,14 @@ def choose_solver(
     *,
     among: Sequence[str],
     checkpoint: bool = False,
+    begun: bool = False,
 ) -> Solver:
     """The solver asked for, or with "auto" the one `among` these names that suits best.
 
     "descent" stands for "softmax_rows" where the loss is softmax, "dual" for "siblings" where it compares siblings,
     "sets" where it is over sets, and all of them for those that take a kernel where rows are known by one. With a
-    `checkpoint` the solver must be able to go on from duals. An objective that lacks what the solver asked for
-    requires, or all of them, is an error.
+    `checkpoint` the solver must be able to go on from duals; with duals that were `begun` it should. An objective that
+    lacks what the solver asked for requires, or all of them, is an error.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
@@ -140,7 +146,7 @@ def choose_solver(
             raise DataError(f"{lacking}; use solver='auto'")
         return solver
     first_lacking = ""
-    for name in _by_preference(objective, limits, among, checkpoint):
+    for name in _by_preference(objective, limits, among, checkpoint, begun):
         solver, lacking = _named(name, objective, checkpoint)
         if lacking is None:
             return solver
@@ -149,11 +155,11 @@ def choose_solver(
 
 
 def _by_preference(
-    objective: Objective, limits: Limits, among: Sequence[str], checkpoint: bool
+    objective: Objective, limits: Limits, among: Sequence[str], checkpoint: bool, begun: bool
 ) -> Iterator[str]:
     """The names, what suits first; one-vs-rest where a method puts it first."""
     may_be_interior = "interior" in among and not checkpoint
-    if may_be_interior and suits_interior(objective):
+    if may_be_interior and suits_interior(objective, begun):
         yield "interior"
     among = [name for name in among if name != "interior"]  # elsewhere only where no other can
     if among[0] == "one_vs_rest":
@@ -189,7 +195,7 @@ def _suited(objective: Objective, limits: Limits, checkpoint: bool) -> str:
     loss, tie = objective.loss.facts, objective.tie.facts
     if tie.learned:
         return "shared"
-    if loss.kind in ("structured", "siblings", "sets"):
+    if loss.kind in ("structured", "siblings", "sets", "relaxed_sets"):
         return "dual"
     if loss.kind == "square":
         if objective.problem.products is not None:
@@ -240,8 +246,9 @@ def _falls_apart(tie: Any) -> bool:
     return not tie.facts.shares or len(tops) != 1 or bool(tie.scale[tops[0]] == 0)
 
 
-def suits_interior(objective: Objective) -> bool:
-    """Whether dense rows have columns too different for other solvers, and are few enough for dense linear algebra.
+def suits_interior(objective: Objective, begun: bool = True) -> bool:
+    """Whether dense rows have columns too different for other solvers, and are few enough for dense linear algebra; or
+    are so few that a dozen steps of it take less than the passes of an ascent, unless that was `begun`.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
@@ -257,6 +264,8 @@ def suits_interior(objective: Objective) -> bool:
     apart = kind == "margin" and not objective.tie.facts.shares
     size, blocks = (width, classes) if apart else (width * classes, 1)
     work = blocks * (0.5 * n * float(size) ** 2 + float(size) ** 3 / 3)
+    if kind in _SLOW_ASCENT and work <= _TINY_WORK and not begun:
+        return True
     few = work <= _MOST_WORK and n * classes * (1 if apart else classes) <= _MOST_CURVATURE
     return few and problem.scales.unevenness(objective.bias_feature or np.inf) > _UNEVEN[kind]
 

@@ -55,25 +55,25 @@ def solve_interior_signs(
     with limits.run() as run:
         found = _Best(objective)
         rounds = Rounds(limits, run, watch, lambda: found.dual)
-        last, waited, stuck = np.inf, 0, False
+        last, waited, steps, stuck = np.inf, 0, 0, False
         while True:
             inner = replace(limits, tol=_INNER * limits.tol, max_seconds=run.clock.left, engine=run.engine)
             tie = Factor(sp.csr_array(_root(geometry)))
             solution = solve_interior(replace(objective, tie=tie), inner)
             vectors = _of_units(solution.vectors, objective.bias_feature)
             found.take(objective, geometry, solution, vectors)
+            steps += solution.n_iter
             waited, last = (waited + 1, last) if found.gap > _LEAST_GAIN * last else (0, found.gap)
             if not rounds.another(found.primal, found.gap):
                 break
             if waited > _PATIENCE:
-                rounds.done -= 1
                 stuck = True
                 break
             pulls = _signed(geometry) @ vectors
             geometry.learn(pulls[:, :-1], pulls[:, -1])
     status = Status.ROUNDING if stuck and not rounds.converged else rounds.status
     return Solution(
-        found.vectors, found.dual, status, rounds.done, rounds.history, {"signs": found.signs}, found.signs
+        found.vectors, found.dual, status, steps, rounds.history, {"signs": found.signs}, found.signs
     )
 
 

@@ -137,14 +137,10 @@ def solve_classes(shared: Shared, classes: Block, clock: Clock) -> SolvedBlock:
 
 def _share(objective: Objective, limits: Limits, sparse: bool) -> Shared:
     from taxolearn.kernels.dual_descent import row_squares
-    from taxolearn.kernels.rows import DenseRows, SparseRows
+    from taxolearn.kernels.rows import rows_of
 
-    problem, X = objective.problem, objective.problem.X
-    if sp.issparse(X):
-        # unsigned columns: compiled code then needs no test for negative indices, a sixth of a sweep's time
-        rows: Any = SparseRows(X.indptr, X.indices.view(f"u{X.indices.dtype.itemsize}"), X.data)
-    else:
-        rows = DenseRows(X)
+    problem = objective.problem
+    rows: Any = rows_of(problem.X)
     positives = problem.targets.tocsc()
     return Shared(
         objective.loss,

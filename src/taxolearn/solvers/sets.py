@@ -35,6 +35,9 @@ _SINGLE_BYTES = 4 * 2**20  # node vectors that would take more in double precisi
 _SINGLE_TOL = 1e-6  # unless this gap or a smaller one is asked for: single precision may not reach it
 _SLOT_PASSES = 5  # passes over the slots of the rows with the largest gaps, after each pass over everything
 _DAG_SLOT_PASSES = 2  # on a DAG, where they take longer
+_DAG_SLOT = (
+    256  # nodes in the mean slot of a DAG from which on a step on a slot takes as long as one on everything
+)
 _LARGE_GAP = 0.5  # a gap of at least so many times the mean makes a row one of these
 _THREAD_ENTRIES = 2**20  # of X: with fewer, threads cost more than they save
 _LIGHT_STEPS = 2**21  # multiplications in a pass over all rows: with fewer, the calling thread makes it
@@ -240,7 +243,7 @@ class SetRun:
             primal = self._penalty() + report[0]
             last, gap = gap, report[1] / primal if primal > 0 else 0.0
             self._note(primal, primal - report[1])
-            for _ in range(_SLOT_PASSES if self.objective.loss.is_tree else _DAG_SLOT_PASSES):
+            for _ in range(self._slot_passes()):
                 gaps = self.arrays.gaps
                 large = np.flatnonzero(gaps > _LARGE_GAP * gaps.sum() / max(1, len(self.weighted)))
                 self._reports(_ascend_some, self._pieces(self.rng.permutation(large)))
@@ -251,6 +254,11 @@ class SetRun:
                 self.exact = self.price()
                 if self.exact is not None and self.exact.gap <= self.limits.tol:
                     return
+
+    def _slot_passes(self) -> int:
+        if self.objective.loss.is_tree:
+            return _SLOT_PASSES
+        return _DAG_SLOT_PASSES if self.arrays.slots.count.mean() < _DAG_SLOT else 0
 
     def _note(self, primal: float, dual: float) -> Progress:
         progress = Progress(self.clock.seconds, self.done, primal, dual)

@@ -38,6 +38,7 @@ _ROUND_SHARE = 0.1  # or until the gap has fallen to this share
 _SLOT_PASSES = 2  # passes over the slots of the rows with the largest gaps, after each pass over everything
 _LARGE_GAP = 0.5  # a gap of at least so many times the mean makes a row one of these
 _LIGHT_STEPS = 2**21  # multiplications in a pass over all rows: with fewer, the calling thread makes it
+_DENSE_PULLS = 2**22  # numbers up to which sums of rows are made dense: products of them are then faster
 _LIMITS = Limits(tol=1e-3)
 
 Array = npt.NDArray[np.float64]
@@ -120,7 +121,8 @@ class SiblingRun:
         from taxolearn.kernels.dual_descent import row_squares
         from taxolearn.kernels.rows import rows_of
 
-        problem, loss = objective.problem, objective.loss
+        problem, self.features = objective.problem.compacted()
+        self.X, loss = problem.X, objective.loss
         self.objective, self.limits, self.watch, self.run = objective, limits, watch, run
         self.kernels = simplex_passes
         self.geometry = geometry_of(objective.tie, start.state)
@@ -186,13 +188,20 @@ class SiblingRun:
                 exact = self._settled()
         assert exact is not None
         arrays = self.arrays
-        vectors = ClassVectors(
-            np.ascontiguousarray(arrays.weights.T), arrays.bias_feature * np.asarray(arrays.bias)
-        )
+        vectors = ClassVectors(self._coef(), arrays.bias_feature * np.asarray(arrays.bias))
         self.run.over()  # a last look, so that no request goes unheard
         status = status_of(self._reached(exact), self.run.outcome)
         details = self.geometry.details()
         return Solution(vectors, self.dual(), status, self.done, self.history, details, self.geometry.state())
+
+    def _coef(self) -> npt.NDArray[Any]:
+        """The vectors, units x features; they are zero at features that no row has."""
+        weights = self.arrays.weights
+        if self.features is None:
+            return np.ascontiguousarray(weights.T)
+        coef = np.zeros((self.shape[1], self.objective.problem.n_features), dtype=weights.dtype)
+        coef[:, self.features] = weights.T
+        return coef
 
     def _reached(self, exact: Progress | None) -> bool:
         # the certificate adds up in another order
@@ -220,6 +229,8 @@ class SiblingRun:
             seen = self._map(_ascend, (self.rng.permutation(self.weighted), True))
             if seen is None:
                 return False
+            if self.done == 1 and not self.started:
+                return True  # all gaps were large before it, and none is known after
             for _ in range(_SLOT_PASSES):
                 gaps = self.arrays.gaps
                 large = np.flatnonzero(gaps > _LARGE_GAP * gaps.sum() / max(1, len(self.weighted)))
@@ -263,7 +274,10 @@ class SiblingRun:
         own = self.objective.loss.own_units(self.arrays.label[dual.col], dual.row)
         data, row = np.concatenate((dual.data, -dual.data)), np.concatenate((own, dual.row))
         factors = sp.csr_array((data, (row, np.tile(dual.col, 2))), shape=dual.shape)
-        return factors @ self.objective.problem.X, np.asarray(factors.sum(axis=1)).ravel()
+        pulls = factors @ self.X
+        if sp.issparse(pulls) and self.shape[1] * self.X.shape[1] <= _DENSE_PULLS:
+            pulls = pulls.toarray()
+        return pulls, np.asarray(factors.sum(axis=1)).ravel()
 
     def dual(self) -> sp.csr_array:
         """The duals as they stand, units x rows."""

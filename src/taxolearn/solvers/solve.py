@@ -16,6 +16,7 @@ from taxolearn.solvers.base import Limits, Progress, Solution, Start, Status, Wa
 from taxolearn.solvers.choice import Solver, choose_solver
 from taxolearn.vectors import ClassVectors, KernelVectors, Vectors
 
+_SPARSE = 0.1  # share of entries up to which the vectors of parts on features of their own are kept sparse
 _SMALLEST_STUCK_GAP = 1e-9  # relative; below it double precision gives no more, and no other solver is tried
 
 
@@ -46,7 +47,8 @@ def solve(
     if not isinstance(asked, str):
         solution: Solution = asked.solve(objective, limits, start, watch)
         return solution
-    solver = choose_solver(objective, limits, asked, among=among, checkpoint=goes_on)
+    begun = start is not None and start.dual is not None
+    solver = choose_solver(objective, limits, asked, among=among, checkpoint=goes_on, begun=begun)
     solution = solver.solve(objective, limits, start, watch)
     stuck = solution.status is Status.ROUNDING and solution.history[-1].gap > _SMALLEST_STUCK_GAP
     if asked == "auto" and stuck:
@@ -131,29 +133,39 @@ def _progress(run: Run, one: Solution, before: Sequence[Progress], total: int) -
 
 def _joined(whole: Parts, found: Sequence[Solution], duals: Sequence[Any]) -> sp.csr_array:
     """The dual so far: what was found, then what was begun with."""
-    nothing = [
-        sp.csr_array((len(units), len(rows))) for units, rows in zip(whole.units, whole.rows, strict=True)
-    ]
-    known = [one.dual for one in found]
-    rest = [nothing[k] if duals[k] is None else duals[k] for k in range(len(known), len(nothing))]
-    return whole.join([*known, *rest])
+    known: list[sp.csr_array] = [one.dual for one in found]
+    for dual, units, rows in list(zip(duals, whole.units, whole.rows, strict=True))[len(known) :]:
+        known.append(sp.csr_array((len(units), len(rows))) if dual is None else dual)
+    return whole.join(known)
 
 
 def _vectors(whole: Parts, found: Sequence[Solution]) -> Vectors:
     if whole.problem.products is not None:
         return _kernel_vectors(whole, [one.vectors for one in found])
-    coef = np.zeros((whole.n_units, whole.problem.n_features))
     intercept = np.zeros(whole.n_units)
-    features = whole.features or (None,) * len(found)
+    for one, units in zip(found, whole.units, strict=True):
+        intercept[units] = one.vectors.intercept
+    n_features = whole.problem.n_features
+    features = [
+        np.arange(n_features) if some is None else some for some in whole.features or (None,) * len(found)
+    ]
+    entries = sum(len(units) * len(some) for units, some in zip(whole.units, features, strict=True))
+    few = entries <= _SPARSE * whole.n_units * n_features
+    coef = np.zeros((0 if few else whole.n_units, n_features))
+    kept: list[tuple[Any, Any, Any]] = []
     for one, units, some in zip(found, whole.units, features, strict=True):
         part = one.vectors.coef
         part = part.toarray() if sp.issparse(part) else part
-        if some is None:
-            coef[units] = part
+        if few:
+            row, column = np.nonzero(part)
+            kept.append((part[row, column], units[row], some[column]))
         else:
             coef[units[:, None], some] = part
-        intercept[units] = one.vectors.intercept
-    return ClassVectors(coef, intercept)
+    if not few:
+        return ClassVectors(coef, intercept)
+    data, row, column = (np.concatenate(part) for part in zip(*kept, strict=True))
+    shape = (whole.n_units, n_features)
+    return ClassVectors(sp.csr_array((data, (row, column)), shape=shape), intercept)
 
 
 def _kernel_vectors(whole: Parts, found: Sequence[Any]) -> KernelVectors:

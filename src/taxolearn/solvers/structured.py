@@ -36,7 +36,7 @@ _TABLE_CLASSES = (
 _SINGLE_BYTES = 64 * 2**20  # node vectors that would take more in double precision are kept in single,
 _SINGLE_TOL = 1e-6  # unless this gap or a smaller one is asked for: single precision may not reach it
 _SLOT_PASSES = 2  # passes over the slots of the rows with the largest gaps, after each pass over everything
-_LARGE_GAP = 0.5  # a gap of at least so many times the mean makes a row one of these
+_LIGHT_SLOT_PASSES = 4  # the same where a pass takes less than the call of a kernel
 _THREAD_ENTRIES = (
     2**20
 )  # of X: with fewer, threads cost more than they save and overwrite each other too often
@@ -108,19 +108,19 @@ class Arrays(NamedTuple):
     gaps: Array
 
 
-def _ascend(arrays: Arrays, task: tuple[Ids, bool], clock: Clock) -> Array:
+def _ascend(arrays: Arrays, task: tuple[Ids, bool, int], clock: Clock) -> Array:
     """Improve the duals of some rows; several such tasks write to the same vectors at once.
 
     Returns summed losses and gaps, as met on the way.
     """
     from taxolearn.kernels.simplex_passes import ascend
 
-    order, full = task
+    order, full, again = task
     report, scores = np.zeros(2), np.empty(arrays.nodes.shape[1], dtype=arrays.nodes.dtype)
     a = arrays
     ascend(
         a.rows, a.square, a.label, a.cost, a.paths, a.costs, a.nodes, a.bias, a.bias_feature, a.slots, order, full,
-        scores, a.gaps, report, clock.stop,
+        again, scores, a.gaps, report, clock.stop,
     )  # fmt: skip
     return report
 
@@ -165,6 +165,7 @@ class StructuredRun:
         self.n_threads = run.engine.n_workers if entries >= _THREAD_ENTRIES else 1
         steps = entries * tie.n_nodes + problem.n_rows * tie.paths.nnz
         self.light = self.n_threads == 1 and steps <= _LIGHT_STEPS
+        self.slot_passes = _LIGHT_SLOT_PASSES if self.light else _SLOT_PASSES
         rows, square, nodes, bias_feature = self._layout()
         self.arrays = Arrays(
             rows,
@@ -251,16 +252,12 @@ class StructuredRun:
         while self.done < self.limits.max_iter and not self.run.over():
             self.exact = None
             self.done += 1
-            report, whole = self._ascend(self.weighted, full=True)
+            report, whole = self._ascend(self.weighted, full=True, again=self.slot_passes)
             if not whole:
                 return
             primal = self._penalty() + report[0]
             last, gap = gap, report[1] / primal if primal > 0 else 0.0
             self._note(primal, primal - report[1])
-            for _ in range(_SLOT_PASSES):
-                gaps = self.arrays.gaps
-                large = gaps > _LARGE_GAP * gaps.sum() / max(1, len(self.weighted))
-                self._ascend(np.flatnonzero(large), full=False)
             if self.n_threads > 1:
                 self.make_vectors()
             # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall
@@ -288,11 +285,13 @@ class StructuredRun:
         whole = len(done) == len(tasks) and not self.run.clock.stop[0]
         return np.sum(done, axis=0) if done else np.zeros(2), whole
 
-    def _ascend(self, rows: Ids, full: bool) -> tuple[Array, bool]:
-        """One pass of ascent over some rows, in random order; summed losses and gaps as met on the way."""
+    def _ascend(self, rows: Ids, full: bool, again: int = 0) -> tuple[Array, bool]:
+        """One pass of ascent over some rows, in random order, and more over those of them with large gaps; summed
+        losses and gaps as met on the way."""
         if full:
             self._repack(self.kernels.MAX_NEW_CLASSES)
-        return self._reports(_ascend, [(piece, full) for piece in self._pieces(self.rng.permutation(rows))])
+        pieces = self._pieces(self.rng.permutation(rows))
+        return self._reports(_ascend, [(piece, full, again) for piece in pieces])
 
     def price(self) -> Progress | None:
         """Primal and dual of the vectors as they stand; None where this is cut short."""
@@ -334,7 +333,7 @@ def kernel_paths(paths: sp.csr_array, weight: Array) -> Any:
     """A classes x nodes matrix of ones as the kernels want it: node ids ascending in each row."""
     from taxolearn.kernels.simplex_rows import Paths
 
-    ordered = paths.sorted_indices()
+    ordered = paths if paths.has_sorted_indices else paths.sorted_indices()
     return Paths(
         ordered.indptr.astype(np.int64), ordered.indices.astype(np.int64), np.array(weight, dtype=np.float64)
     )

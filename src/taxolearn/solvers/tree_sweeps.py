@@ -110,7 +110,7 @@ class _Trees:
     def __init__(self, objective: Objective, limits: Limits, dual: sp.csr_array | None) -> None:
         from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
         from taxolearn.kernels.dual_descent import row_squares
-        from taxolearn.kernels.rows import DenseRows, SparseRows
+        from taxolearn.kernels.rows import rows_of
 
         self.pricing, self.storage = tree_pricing, tree_rows
         self.objective, self.limits = objective, limits
@@ -134,7 +134,7 @@ class _Trees:
         self.open = np.ones(len(self.forest.tops), dtype=bool)
         self.passes = 0
         X = problem.X
-        rows: Any = SparseRows(X.indptr, _by_frequency(X), X.data) if sp.issparse(X) else DenseRows(X)
+        rows: Any = rows_of(X, _by_frequency(X) if sp.issparse(X) else None)
         room = _SCRATCH_BYTES // ((4 if single else 8) * (problem.n_rows + problem.n_features))
         self.shared = Shared(
             loss,
@@ -345,11 +345,10 @@ def _signed_sums(active: Any) -> Array:
     return sums
 
 
-def _by_frequency(X: Any) -> npt.NDArray[np.int32]:
+def _by_frequency(X: Any) -> npt.NDArray[Any]:
     """The columns of X's entries, counted from the most frequent one: what is read most often stays in cache."""
     counts = np.bincount(X.indices, minlength=X.shape[1])
     rank = np.empty(X.shape[1], dtype=X.indices.dtype)
     rank[np.argsort(-counts, kind="stable")] = np.arange(X.shape[1])
-    ranked: npt.NDArray[np.int32] = rank[X.indices]
-    ranked.flags.writeable = False
+    ranked: npt.NDArray[Any] = rank[X.indices]
     return ranked

@@ -35,6 +35,7 @@ def check_loss(loss: Any) -> None:
         "structured": _check_structured,
         "siblings": _check_siblings,
         "sets": _check_sets,
+        "relaxed_sets": _check_sets,
     }
     checks[facts.kind](loss)
 

@@ -8,5 +8,15 @@ from taxolearn.vectors.kernel_vectors import KernelVectors
 from taxolearn.vectors.node_vectors import NodeVectors
 from taxolearn.vectors.path_vectors import PathVectors
 from taxolearn.vectors.scoring import Terms, Vectors
+from taxolearn.vectors.widening import widened
 
-__all__ = ["ClassVectors", "DualVectors", "KernelVectors", "NodeVectors", "PathVectors", "Terms", "Vectors"]
+__all__ = [
+    "ClassVectors",
+    "DualVectors",
+    "KernelVectors",
+    "NodeVectors",
+    "PathVectors",
+    "Terms",
+    "Vectors",
+    "widened",
+]
