@@ -82,7 +82,9 @@ def draw(curves: dict[str, Any], file: str) -> None:
         best = max(lower for _, _, lower in dual)
         for curve, name in ((dual, "saddle-point dual"), (averaging, "dual averaging")):
             spent, upper, lower = (np.array(part) for part in zip(*curve, strict=True))
-            line = axis.plot(spent, np.maximum(upper / best - 1, 1e-6), label=f"{name}, upper bound")[0]
+            marker = "o" if len(curve) == 1 else None  # a line of one point cannot be seen
+            above = np.maximum(upper / best - 1, 1e-6)
+            line = axis.plot(spent, above, marker=marker, label=f"{name}, upper bound")[0]
             below = np.maximum(1 - np.maximum.accumulate(lower) / best, 1e-6)
             axis.plot(spent, below, color=line.get_color(), linestyle="--", label=f"{name}, lower bound")
         axis.set(xscale="log", yscale="log", title=title, xlabel="CPU seconds")

@@ -58,3 +58,16 @@ def test_vectors_on_features_of_their_own_are_kept_sparse(
     sparse.save(tmp_path / "model")
     loaded = taxolearn.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.decision_function(X), sparse.decision_function(X))
+
+
+@pytest.mark.parametrize("n_rows", [3, 60])
+def test_features_that_no_row_has_are_left_out(n_rows: int) -> None:
+    rng = np.random.default_rng(n_rows)
+    X = np.zeros((n_rows, 50))
+    X[:, ::4] = rng.normal(size=(n_rows, 13)) * (rng.random((n_rows, 13)) < 0.7)
+    X[0, 0] = 1.0
+    problem = make_problem(sp.csr_array(X), ["a", "b", "b"] * (n_rows // 3))
+    few, features = problem.compacted()
+    assert features is not None
+    np.testing.assert_array_equal(features, np.flatnonzero(X.any(axis=0)))
+    np.testing.assert_array_equal(few.X.toarray(), X[:, features])

@@ -141,3 +141,14 @@ def test_any_dual_may_be_a_start() -> None:
 def test_nothing_to_decide_is_said() -> None:
     with pytest.raises(ValueError, match="nothing to decide"):
         sibling_hinge([], 2)
+
+
+def test_vectors_are_zero_at_features_that_no_row_has() -> None:
+    X, y = rows()
+    wide = np.zeros((len(X), 12))
+    wide[:, [1, 4, 5, 9]] = X
+    given = {"C": 0.1, "tol": 1e-6, "max_iter": 50_000, "random_state": 0}
+    for kind in (TransferSVM, OrthogonalTransferSVM):
+        thin, sparse = (kind(TREE, **given).fit(sp.csr_array(data), y) for data in (X, wide))
+        np.testing.assert_array_equal(sparse.vectors_.coef[:, [1, 4, 5, 9]], thin.vectors_.coef)
+        assert np.count_nonzero(np.delete(sparse.vectors_.coef, [1, 4, 5, 9], axis=1)) == 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reference.structured_twin import Twin, cost_matrix, margins_and_scalings, row_costs, with_constant
 from strategies import taxonomies
 from taxolearn import Taxonomy
-from taxolearn.certificates import certify, columns, sums
+from taxolearn.certificates import certify, columns, sums, violations
 from taxolearn.certificates import structured as certificate_code
 from taxolearn.errors import DataError, EmptyClassWarning
 from taxolearn.losses import structured_hinge
@@ -208,7 +208,7 @@ def test_blocks_and_sparse_weights_give_the_same_certificate(monkeypatch):
         sp.csr_array(solution.vectors.nodes.T), solution.vectors.paths, solution.vectors.intercept
     )
     packed_solution = Solution(packed, solution.dual, Status.CONVERGED, 1, details=solution.details)
-    monkeypatch.setattr(certificate_code, "_SCORE_BYTES", 100)
+    monkeypatch.setattr(violations, "_SCORE_BYTES", 100)
     monkeypatch.setattr(certificate_code, "_COST_BYTES", 100)
     monkeypatch.setattr(columns, "_BYTES", 100)
     monkeypatch.setattr(sums, "_NODE_BYTES", 100)

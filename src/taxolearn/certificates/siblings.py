@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.certificates.rounding import LEAST_COST, TINY, UNIT, Array, Ball, gamma
+from taxolearn.certificates.rounding import LEAST_COST, UNIT, Ball, gamma
 from taxolearn.certificates.scores import RowScores
 from taxolearn.certificates.sums import Adjoint
+from taxolearn.certificates.violations import LabelledRows, summed_losses, weighted_violations
 from taxolearn.engines import Run
 from taxolearn.objective import Objective
 
-_SCORE_BYTES = 8 * 2**20  # of scores at a time
-_LIGHT = 2**20  # products that take a millisecond
 _SLACK = 1e-9  # share by which a sum of duals may exceed its bound; it is then scaled down to it
 
 
 def losses(objective: Objective, scores: RowScores, units: npt.NDArray[np.bool_], run: Run) -> Ball:
     """sum_i c_i max(0, max over rivals j of 1 - s_own(j) + s_j)."""
-    problem = objective.problem
-    height = max(1, _SCORE_BYTES // (8 * objective.n_units))
-    spans = [(first, min(first + height, problem.n_rows)) for first in range(0, problem.n_rows, height)]
-    shared = _Rows(*problem.one_label, objective.loss, scores)
-    parts = run.map(_losses_of, shared, spans, light=scores.products < _LIGHT)
-    total = Ball(np.array([part.value for part in parts]), np.array([part.error for part in parts])).sum()
-    return total * objective.C
+    return summed_losses(objective, scores, run, _losses_of)
 
 
-class _Rows(NamedTuple):
-    """What all tasks read."""
-
-    label: npt.NDArray[np.int64]
-    weight: Array
-    loss: Any
-    scores: RowScores
-
-
-def _losses_of(shared: _Rows, span: tuple[int, int], clock: Any) -> Ball:
+def _losses_of(shared: LabelledRows, span: tuple[int, int], clock: Any) -> Ball:
     """The weighted losses of some rows, C left out."""
     with np.errstate(all="ignore"):
         found, errors = shared.scores.of_rows(*span)
@@ -59,13 +43,7 @@ def _losses_of(shared: _Rows, span: tuple[int, int], clock: Any) -> Ball:
             largest[some] = violation.max(axis=1)
             above[some] = (violation + error).max(axis=1)
             below[some] = (violation - error).max(axis=1)
-        broken = np.isnan(largest)
-        largest, above, below = (np.maximum(0.0, part) for part in (largest, above, below))
-        change = np.where(weight > 0, np.maximum(above - largest, largest - below), 0.0)
-        change[(broken | ~np.isfinite(largest)) & (weight > 0)] = np.inf
-        total = Ball(np.where(weight > 0, weight * largest, 0.0)).sum()
-        lost = np.count_nonzero(above) * TINY + 2 * UNIT * abs(total.value)
-        return Ball(total.value, total.error + float(np.where(weight > 0, weight * change, 0.0).sum()) + lost)
+        return weighted_violations(weight, largest, above, below)
 
 
 def adjoint(objective: Objective, dual: sp.csr_array, units: npt.NDArray[np.bool_]) -> Adjoint:

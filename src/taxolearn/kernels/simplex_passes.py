@@ -152,21 +152,9 @@ def price(
             return
         i = chosen[r]
         highest, gaps[i] = _price_row(
-            rows,
-            i,
-            label[i],
-            cost[i],
-            tie,
-            costs,
-            nodes,
-            bias,
-            bias_feature,
-            slots,
-            scores,
-            costs_of,
-            marks,
+            rows, i, label[i], cost[i], tie, costs, nodes, bias, bias_feature, slots, scores, costs_of, marks,
             gradient,
-        )
+        )  # fmt: skip
         report[0] += cost[i] * highest
         report[1] += gaps[i]
 
@@ -244,24 +232,9 @@ def _rows_of_large_gaps(order, gaps, out):
 
 @kernel
 def ascend(
-    rows,
-    square,
-    label,
-    cost,
-    tie,
-    costs,
-    nodes,
-    bias,
-    bias_feature,
-    slots,
-    order,
-    full,
-    again,
-    scores,
-    gaps,
-    report,
+    rows, square, label, cost, tie, costs, nodes, bias, bias_feature, slots, order, full, again, scores, gaps, report,
     stop,
-):
+):  # fmt: skip
     """Improve the duals of the rows in `order`, one after the other, each on the classes of its slot.
 
     With `full` each row is priced first. Then the rows with large gaps are visited `again` so many times, on their

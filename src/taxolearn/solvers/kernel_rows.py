@@ -119,7 +119,7 @@ class KernelRun(StructuredRun):
 
     def price(self) -> Progress | None:
         """Primal and dual of the scores as they stand; None where this is cut short."""
-        self._repack(self.kernels.MAX_NEW_CLASSES)
+        self.repack(self.kernels.MAX_NEW_CLASSES)
         report, whole = self._reports(price_rows, self._pieces(self.weighted))
         if not whole or self.stale:
             return None

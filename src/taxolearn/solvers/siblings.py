@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Clock, Run, running
+from taxolearn.engines import Clock, Run
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import (
     Limits,
@@ -23,6 +21,7 @@ from taxolearn.solvers.base import (
     check_start,
     status_of,
 )
+from taxolearn.solvers.slot_run import SlotRun
 from taxolearn.solvers.structured import memory_shared
 from taxolearn.solvers.unit_geometry import geometry_of
 from taxolearn.vectors import ClassVectors
@@ -111,20 +110,19 @@ def _price(a: Arrays, rows: Ids, clock: Clock) -> Array:
     return report
 
 
-class SiblingRun:
+class SiblingRun(SlotRun):
     """One solve: what the kernels read, and the slots and vectors that they change."""
 
     def __init__(
         self, objective: Objective, limits: Limits, run: Run, start: Start, watch: Watch | None = None
     ) -> None:
-        from taxolearn.kernels import sibling_passes, simplex_passes
+        from taxolearn.kernels import sibling_passes
         from taxolearn.kernels.dual_descent import row_squares
         from taxolearn.kernels.rows import rows_of
 
         problem, self.features = objective.problem.compacted()
         self.X, loss = problem.X, objective.loss
         self.objective, self.limits, self.watch, self.run = objective, limits, watch, run
-        self.kernels = simplex_passes
         self.geometry = geometry_of(objective.tie, start.state)
         self.shape = problem.n_rows, objective.n_units
         label, weight = problem.one_label
@@ -146,7 +144,7 @@ class SiblingRun:
             np.zeros((problem.n_features, objective.n_units), dtype=np.float32 if single else np.float64),
             np.zeros(objective.n_units),
             objective.bias_feature,
-            self._slots(sp.csr_array(self.shape)),
+            self.packed(sp.csr_array(self.shape)),
             np.zeros(problem.n_rows),
         )
         self.started = start.dual is not None
@@ -156,27 +154,12 @@ class SiblingRun:
         self.done = 0
         self.history: list[Progress] = []
 
-    def _slots(self, dual: sp.csr_array) -> Any:
-        count = np.diff(dual.indptr).astype(np.int32)
-        units, alpha = dual.indices.astype(np.int32), dual.data.astype(np.float64)
-        return self.kernels.Slots(dual.indptr.astype(np.int64), count, units, alpha)
-
-    def _repack(self, room: int) -> None:
-        self.arrays = self.arrays._replace(slots=self.kernels.repack(self.arrays.slots, room))
-
     def _begin_with(self, dual: sp.csr_array) -> None:
         """Take over a dual, units x rows, made feasible: nothing negative, nothing at units that are no rivals."""
         check_start(dual, self.shape[::-1])
         entries = sp.coo_array(dual)
-        row, cost = entries.col, self.arrays.cost
-        own = self.objective.loss.own_units(self.arrays.label[row], entries.row)
-        alpha = np.where(own < 0, 0.0, np.maximum(entries.data, 0.0))
-        sums = np.bincount(row, alpha, minlength=len(cost)).astype(np.float64)  # of nothing it is an int
-        alpha *= np.divide(cost, sums, out=np.ones_like(sums), where=sums > cost)[row]
-        self.arrays = self.arrays._replace(
-            slots=self._slots(sp.csr_array((alpha, (row, entries.row)), shape=self.shape))
-        )
-        self._repack(0)
+        own = self.objective.loss.own_units(self.arrays.label[entries.col], entries.row)
+        self.take_over(entries.col, entries.row, np.where(own < 0, 0.0, np.maximum(entries.data, 0.0)))
 
     def solve(self) -> Solution:
         """Rounds of passes until the gap or a limit is reached; the last entry of the history is exact."""
@@ -184,7 +167,7 @@ class SiblingRun:
         while not self._reached(exact) and self.done < self.limits.max_iter and not self.run.over():
             exact = self._settled() if self._passes() else None
         if exact is None:
-            with self._to_the_end():
+            with self.to_the_end():
                 exact = self._settled()
         assert exact is not None
         arrays = self.arrays
@@ -207,16 +190,6 @@ class SiblingRun:
         # the certificate adds up in another order
         return exact is not None and exact.primal - exact.dual <= 0.999 * self.limits.tol * exact.primal
 
-    @contextmanager
-    def _to_the_end(self) -> Iterator[None]:
-        """What is done in here tells what was reached: neither time nor the first Ctrl-C cuts it short."""
-        limited = self.run
-        with running(limited.engine, to_the_end=True) as self.run:
-            yield
-            if self.run.clock.stop[0]:
-                raise KeyboardInterrupt  # asked twice: leave at once
-        self.run = limited
-
     def _passes(self) -> bool:
         """Some passes over all rows; whether none was cut short."""
         for _ in range(
@@ -225,7 +198,7 @@ class SiblingRun:
             if self.done >= self.limits.max_iter or self.run.over():
                 break
             self.done += 1
-            self._repack(self.kernels.MAX_NEW_CLASSES)
+            self.repack(self.kernels.MAX_NEW_CLASSES)
             seen = self._map(_ascend, (self.rng.permutation(self.weighted), True))
             if seen is None:
                 return False
@@ -256,7 +229,7 @@ class SiblingRun:
         metric = self.geometry.metric()
         self.arrays = arrays = arrays._replace(metric=metric)
         self.geometry.fill(pulls, sums * feature, arrays.weights, arrays.bias)
-        self._repack(self.kernels.MAX_NEW_CLASSES)
+        self.repack(self.kernels.MAX_NEW_CLASSES)
         report = self._map(_price, self.weighted)
         if report is None:
             return None
@@ -278,9 +251,3 @@ class SiblingRun:
         if sp.issparse(pulls) and self.shape[1] * self.X.shape[1] <= _DENSE_PULLS:
             pulls = pulls.toarray()
         return pulls, np.asarray(factors.sum(axis=1)).ravel()
-
-    def dual(self) -> sp.csr_array:
-        """The duals as they stand, units x rows."""
-        slots = self.kernels.repack(self.arrays.slots, 0)
-        by_row = sp.csr_array((slots.alpha, slots.classes, slots.indptr), shape=self.shape)
-        return sp.csr_array(by_row.T)

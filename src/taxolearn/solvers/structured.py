@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Clock, Run, ThreadEngine, running, worker_count
+from taxolearn.engines import Clock, Run, ThreadEngine, worker_count
 from taxolearn.engines.base import TaskFunction
 from taxolearn.errors import DataError
 from taxolearn.losses.structured import RESCALINGS, StructuredHinge
@@ -26,6 +26,7 @@ from taxolearn.solvers.base import (
     check_requirements,
     status_of,
 )
+from taxolearn.solvers.slot_run import SlotRun
 from taxolearn.vectors import NodeVectors
 
 REQUIRES = Requires(("structured",), paths=True)
@@ -147,14 +148,12 @@ def _make_vectors(arrays: Arrays, _: None, clock: Clock) -> bool:
     return True
 
 
-class StructuredRun:
+class StructuredRun(SlotRun):
     """One solve: what the kernels read, and the slots and node vectors that they change."""
 
     def __init__(self, objective: Objective, limits: Limits, run: Run, watch: Watch | None = None) -> None:
-        from taxolearn.kernels import simplex_passes
-
         problem, tie = objective.problem, objective.tie
-        self.kernels, self.objective, self.limits, self.watch = simplex_passes, objective, limits, watch
+        self.objective, self.limits, self.watch = objective, limits, watch
         self.run, self.clock = run, run.clock
         self.shape = problem.n_rows, problem.n_classes
         self.scale: Array = tie.scale
@@ -177,7 +176,7 @@ class StructuredRun:
             nodes,
             np.zeros(tie.n_nodes),
             bias_feature,
-            self._slots(sp.csr_array(self.shape)),
+            self.packed(sp.csr_array(self.shape)),
             np.zeros(problem.n_rows),
         )
         self.rng = np.random.default_rng(limits.seed)
@@ -200,14 +199,6 @@ class StructuredRun:
         rows: Any = rows_of(problem.X)
         return rows, row_squares(rows, bias_feature), nodes, bias_feature
 
-    def _slots(self, dual: sp.csr_array) -> Any:
-        count = np.diff(dual.indptr).astype(np.int32)
-        classes, alpha = dual.indices.astype(np.int32), dual.data.astype(np.float64)
-        return self.kernels.Slots(dual.indptr.astype(np.int64), count, classes, alpha)
-
-    def _repack(self, room: int) -> None:
-        self.arrays = self.arrays._replace(slots=self.kernels.repack(self.arrays.slots, room))
-
     def begin_with(self, dual: sp.csr_array) -> None:
         """Take over a dual, classes x rows, made feasible: none negative or at a row's own class, sums at most c_i."""
         if dual.shape != self.shape[::-1]:
@@ -215,13 +206,8 @@ class StructuredRun:
                 f"start has shape {dual.shape}, but the duals, classes x rows, have {self.shape[::-1]}"
             )
         entries = sp.coo_array(dual)
-        row, label, cost = entries.col, self.arrays.label, self.arrays.cost
-        alpha = np.where(entries.row == label[row], 0.0, np.maximum(entries.data, 0.0))
-        sums = np.bincount(row, alpha, minlength=len(cost)).astype(np.float64)  # of nothing it is an int
-        alpha *= np.divide(cost, sums, out=np.ones_like(sums), where=sums > cost)[row]
-        feasible = sp.csr_array((alpha, (row, entries.row)), shape=self.shape)
-        self.arrays = self.arrays._replace(slots=self._slots(feasible))
-        self._repack(0)
+        own = entries.row == self.arrays.label[entries.col]
+        self.take_over(entries.col, entries.row, np.where(own, 0.0, np.maximum(entries.data, 0.0)))
         self.make_vectors()
 
     def make_vectors(self) -> None:
@@ -236,16 +222,6 @@ class StructuredRun:
                 self.make_vectors()  # those of the start may have been cut short
                 self.exact = self.price()
         return self.solution()
-
-    @contextmanager
-    def to_the_end(self) -> Iterator[None]:
-        """What is done in here tells what was reached: neither time nor the first Ctrl-C cuts it short."""
-        limited = self.run
-        with running(limited.engine, to_the_end=True) as self.run:
-            yield
-            if self.run.clock.stop[0]:
-                raise KeyboardInterrupt  # asked twice: leave at once
-        self.run = limited
 
     def _passes(self) -> None:
         gap = last = np.inf
@@ -289,13 +265,13 @@ class StructuredRun:
         """One pass of ascent over some rows, in random order, and more over those of them with large gaps; summed
         losses and gaps as met on the way."""
         if full:
-            self._repack(self.kernels.MAX_NEW_CLASSES)
+            self.repack(self.kernels.MAX_NEW_CLASSES)
         pieces = self._pieces(self.rng.permutation(rows))
         return self._reports(_ascend, [(piece, full, again) for piece in pieces])
 
     def price(self) -> Progress | None:
         """Primal and dual of the vectors as they stand; None where this is cut short."""
-        self._repack(self.kernels.MAX_NEW_CLASSES)
+        self.repack(self.kernels.MAX_NEW_CLASSES)
         report, whole = self._reports(price_rows, self._pieces(self.weighted))
         if not whole:
             return None
@@ -306,12 +282,6 @@ class StructuredRun:
         squares = self.kernels.node_squares(self.arrays.nodes, self.arrays.bias)
         has = self.scale > 0
         return 0.5 * float(np.sum(squares[has] / self.scale[has]))
-
-    def dual(self) -> sp.csr_array:
-        """The duals as they stand, classes x rows."""
-        slots = self.kernels.repack(self.arrays.slots, 0)
-        by_row = sp.csr_array((slots.alpha, slots.classes, slots.indptr), shape=self.shape)
-        return sp.csr_array(by_row.T)
 
     def solution(self) -> Solution:
         """What was reached, `exact` being its bounds."""

@@ -1,0 +1,73 @@
+"""What solves by ascent on the rows' simplices share: duals in slots, and a last look that nothing cuts short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.engines import Run, running
+
+
+class SlotRun:
+    """A solve whose `arrays` have the duals in `slots` (of `taxolearn.kernels.simplex_passes`) and the `cost` of rows.
+
+    `shape` is rows x units, and `run` what the work runs on.
+
+    >>> solve = SlotRun()
+    >>> solve.shape = 2, 3
+    >>> solve.packed(sp.csr_array(np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 3.0]]))).count.tolist()
+    [1, 2]
+    """
+
+    shape: tuple[int, int]
+    arrays: Any
+    run: Run
+
+    @property
+    def kernels(self) -> Any:
+        """The module of the kernels, which is loaded when it is needed."""
+        from taxolearn.kernels import simplex_passes
+
+        return simplex_passes
+
+    def packed(self, dual: sp.csr_array) -> Any:
+        """The slots of a dual, rows x units."""
+        count = np.diff(dual.indptr).astype(np.int32)
+        units, alpha = dual.indices.astype(np.int32), dual.data.astype(np.float64)
+        return self.kernels.Slots(dual.indptr.astype(np.int64), count, units, alpha)
+
+    def repack(self, room: int) -> None:
+        """Drop zeros, and leave room for so many units more in each row."""
+        self.arrays = self.arrays._replace(slots=self.kernels.repack(self.arrays.slots, room))
+
+    def take_over(
+        self, row: npt.NDArray[Any], unit: npt.NDArray[Any], alpha: npt.NDArray[np.float64]
+    ) -> None:
+        """Take over duals that are not negative, scaled down where those of a row exceed its cost in sum."""
+        cost = self.arrays.cost
+        sums = np.bincount(row, alpha, minlength=len(cost)).astype(np.float64)  # of nothing it is an int
+        alpha = alpha * np.divide(cost, sums, out=np.ones_like(sums), where=sums > cost)[row]
+        feasible = sp.csr_array((alpha, (row, unit)), shape=self.shape)
+        self.arrays = self.arrays._replace(slots=self.packed(feasible))
+        self.repack(0)
+
+    def dual(self) -> sp.csr_array:
+        """The duals as they stand, units x rows."""
+        slots = self.kernels.repack(self.arrays.slots, 0)
+        by_row = sp.csr_array((slots.alpha, slots.classes, slots.indptr), shape=self.shape)
+        return sp.csr_array(by_row.T)
+
+    @contextmanager
+    def to_the_end(self) -> Iterator[None]:
+        """What is done in here tells what was reached: neither time nor the first Ctrl-C cuts it short."""
+        limited = self.run
+        with running(limited.engine, to_the_end=True) as self.run:
+            yield
+            if self.run.clock.stop[0]:
+                raise KeyboardInterrupt  # asked twice: leave at once
+        self.run = limited
