@@ -63,7 +63,7 @@ def data(folder: str, name: str) -> tuple[Any, Any, Any, Any, Any]:
         return data_of(folder, name)
     if name == "cellcycle_GO":
         place = find(folder, "hmc_fun_go").parent / name  # the archive has no folder of its own
-        parts = [read_libsvm(place / f"{part}.svm") for part in ("train", "test")]
+        parts = [read_libsvm(place / f"{part}.svm", allow_nan=True) for part in ("train", "test")]
         width = max(part.X.shape[1] for part in parts)
         dense = [np.zeros((part.X.shape[0], width)) for part in parts]
         for block, part in zip(dense, parts, strict=True):
