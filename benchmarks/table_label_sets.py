@@ -2,7 +2,7 @@
 
     python benchmarks/table_label_sets.py FOLDER_OF_DATA
         [rcv1_subsets debtags_bookworm arxiv_2020 cellcycle_GO medline_mesh]
-        [--train 8000] [--test 4000] [--iterations 30] [--lines flat structured]
+        [--train 8000] [--test 4000] [--iterations 30] [--lines flat structured] [--keep FOLDER]
 
 Flat lines: LinearSVC, one node against the rest (labels with all their ancestors), at zero; with one threshold for all
 nodes; with a threshold for each; with Platt's sigmoids and the label set of the largest expected F1. Structured lines:
@@ -15,7 +15,8 @@ hierarchical F1) and macro-F1 (of nodes that test rows have) are over all nodes 
 most specific labels; "whole" is the share of rows whose set is right. The two p are those of paired permutation tests
 of example-F1, 10,000 draws: against the first line, and against one-vs-rest with expected F1.
 
-Prints the tables; there is no bar.
+`--lines` names the lines to measure, also single ones by their titles; with `--keep` the F1 of every row is stored
+there, and lines that are measured later are paired with it. Prints the tables; there is no bar.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,7 +63,7 @@ def data(folder: str, name: str) -> tuple[Any, Any, Any, Any, Any]:
         return data_of(folder, name)
     if name == "cellcycle_GO":
         place = find(folder, "hmc_fun_go").parent / name  # the archive has no folder of its own
-        parts = [read_libsvm(place / f"{part}.svm") for part in ("train", "test")]
+        parts = [read_libsvm(place / f"{part}.svm", allow_nan=True) for part in ("train", "test")]
         width = max(part.X.shape[1] for part in parts)
         dense = [np.zeros((part.X.shape[0], width)) for part in parts]
         for block, part in zip(dense, parts, strict=True):
@@ -227,10 +229,18 @@ def measure(folder: str, name: str, arguments: Any) -> None:
         flush=True,
     )
     known: dict[str, Any] = {}
+    place = None if arguments.keep is None else Path(arguments.keep) / f"{name}_{len(y)}_{len(y_test)}"
+    if place is not None:
+        place.mkdir(parents=True, exist_ok=True)
+        for peer in (PLAIN, PROBABLE):
+            if (place / f"{peer}.npy").is_file():
+                known[peer] = np.load(place / f"{peer}.npy")
 
     def line(title: str, found: Any, gap: str, seconds: float) -> None:
         each, columns = figures(true, found, taxonomy)
         known[title] = each
+        if place is not None:
+            np.save(place / f"{title}.npy", each)
         numbers = " ".join(f"{value:6.1f}" for value in columns)
         tests = " ".join(
             f"{p_value(each, known[peer]):7.4f}" if peer in known and peer != title else f"{'-':>7}"
@@ -262,6 +272,7 @@ def main() -> int:
     parser.add_argument("--train", type=int, help="rows at most")
     parser.add_argument("--test", type=int, default=TEST)
     parser.add_argument("--iterations", type=int, default=30)
+    parser.add_argument("--keep", help="folder for the F1 of every row")
     parser.add_argument("--lines", nargs="+", default=["flat", "structured"], help="also single titles")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # fits cut short say so; their gaps are printed
