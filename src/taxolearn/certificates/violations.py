@@ -45,8 +45,9 @@ def summed_losses(
 def weighted_violations(weight: Array, largest: Array, above: Array, below: Array) -> Ball:
     """The sum of weight max(0, violation), of which `largest` was found, and which lies from `below` to `above`.
 
-    >>> weighted_violations(np.array([2.0]), np.array([1.0]), np.array([1.5]), np.array([1.0])).error >= 1.0
-    True
+    >>> found = weighted_violations(np.array([2.0]), np.array([1.0]), np.array([1.5]), np.array([1.0]))
+    >>> found.value, bool(1.0 <= found.error < 1.1)
+    (2.0, True)
     """
     largest, above, below = (np.maximum(0.0, part) for part in (largest, above, below))
     change = np.where(weight > 0, np.maximum(above - largest, largest - below), 0.0)
