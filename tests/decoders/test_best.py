@@ -63,6 +63,7 @@ def test_decoders_are_known_by_their_names() -> None:
         "thresholds": "Thresholds",
         "top-down": "TopDown",
         "sets": "Sets",
+        "probable_sets": "ProbableSets",
     }
     decoder: Decoder = Best(3)
     assert pickle.loads(pickle.dumps(decoder)) == decoder

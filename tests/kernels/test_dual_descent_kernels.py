@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reference.one_vs_rest_twin import coordinate_descent, dual_of, primal_of, with_constant
 from taxolearn.kernels import dual_descent
+from taxolearn.kernels import rows as row_kernels
 from taxolearn.kernels.dual_descent import REPORT_CONVERGED, REPORT_DUAL, REPORT_EPOCHS, REPORT_PRIMAL
 from taxolearn.kernels.face_newton import _newton_by_gradients, face_step
 from taxolearn.kernels.rows import DenseRows, SparseRows
@@ -285,12 +286,7 @@ class Block:
         positive = label[:, None] == np.arange(n_classes)
         self.sign = np.where(positive, 1.0, -1.0)
         self.cost = self.row_weight[:, None] * np.where(positive, self.positive_weight, self.negative_weight)
-        matrix = sp.csr_array(self.X)
-        columns = matrix.indices.view(np.uint32)  # unsigned, as the solver gives them
-        arrays = [self.X] if layout == "dense" else [matrix.indptr, columns, matrix.data]
-        for array in arrays:
-            array.flags.writeable = False  # as a Problem holds them
-        self.rows = DenseRows(*arrays) if layout == "dense" else SparseRows(*arrays)
+        self.rows = row_kernels.rows_of(self.X if layout == "dense" else sp.csr_array(self.X))
 
     def solve(self, classes, tol=1e-4, max_epochs=1000, seed=0, stopped=False):
         classes = np.array(classes, dtype=np.int64)

@@ -8,7 +8,7 @@ import pytest
 from reference.one_vs_rest_twin import LOSSES, conjugate_at, loss_at, loss_slope
 from taxolearn.kernels import path_descent
 from taxolearn.kernels.margin_terms import margin_terms
-from taxolearn.kernels.rows import DenseRows
+from taxolearn.kernels.rows import rows_of
 from taxolearn.losses import MARGIN_LOSSES
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
@@ -50,7 +50,7 @@ def both_objectives(name, nodes, biases, duals):
 
 @every_loss
 def test_sweeps_keep_vectors_and_duals_together_and_prices_are_the_gap(name):
-    loss, rows = MARGIN_LOSSES[name], DenseRows(X)
+    loss, rows = MARGIN_LOSSES[name], rows_of(X)
     duals = np.zeros((3, 7))
     for c in range(3):
         own = LABELS[1][LABELS[0][c] : LABELS[0][c + 1]]

@@ -62,7 +62,7 @@ def layout(X, kind):
     else:
         matrix = sp.csr_array(X.astype(dtype))
         twin = matrix.toarray().astype(np.float64)
-        arrays = [matrix.indptr.astype(index), matrix.indices.astype(index), matrix.data]
+        arrays = [matrix.indptr.astype(np.int64), matrix.indices.astype(index), matrix.data]
     if read_only:
         for array in arrays:
             array.flags.writeable = False
@@ -73,9 +73,8 @@ KINDS = (
     "dense float64 -",
     "dense float32 -",
     "dense float64 - read-only",
-    "sparse float64 int32",
-    "sparse float32 int64",
-    "sparse float32 int32 read-only",
+    "sparse float64 uint32",
+    "sparse float32 uint32 read-only",
 )
 every_kind = pytest.mark.parametrize("kind", KINDS)
 

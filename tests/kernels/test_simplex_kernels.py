@@ -11,7 +11,7 @@ from reference.structured_twin import Twin, ascend_row, cost_matrix, margins_and
 from taxolearn import Taxonomy
 from taxolearn.kernels import simplex_passes as passes
 from taxolearn.kernels.dual_descent import row_squares
-from taxolearn.kernels.rows import DenseRows, SparseRows
+from taxolearn.kernels.rows import rows_of
 from taxolearn.losses import structured_hinge
 from taxolearn.problem import make_problem
 from taxolearn.solvers import structured
@@ -66,11 +66,7 @@ class State:
         if not table and loss.table is None:
             self.costs = self.costs._replace(table=np.zeros((0, 0)))
         self.paths = structured.kernel_paths(tie.paths, scale)
-        csr = sp.csr_array(X)
-        arrays = [X] if layout == "dense" else [csr.indptr, csr.indices, csr.data]
-        for array in arrays:
-            array.flags.writeable = False  # as in a problem: solvers and direct calls share one compilation
-        self.rows = DenseRows(*arrays) if layout == "dense" else SparseRows(*arrays)
+        self.rows = rows_of(X if layout == "dense" else sp.csr_array(X))
         self.square = row_squares(self.rows, BIAS)
         self.nodes, self.bias = np.zeros((WIDTH, taxonomy.n_nodes)), np.zeros(taxonomy.n_nodes)
         self.scores, self.gaps = np.empty(taxonomy.n_nodes), np.zeros(N)
@@ -240,7 +236,7 @@ def test_passes_raise_the_dual_and_keep_it_feasible(setting):
 
 def test_a_row_of_zeros_goes_to_its_worst_class():
     state = State(SETTINGS[0], "dense")
-    rows = DenseRows(np.zeros((N, WIDTH)))
+    rows = rows_of(np.zeros((N, WIDTH)))
     gram, gradient = np.zeros((3, 3)), np.array([0.0, 2.0, 1.0])
     alpha = np.array([0.5, 0.0, 0.5])
     passes.pairwise_steps(gram, gradient, alpha, 3, 1.0, 0.0, 10)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from taxolearn import Taxonomy
 from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
-from taxolearn.kernels.rows import SparseRows
+from taxolearn.kernels.rows import rows_of
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.solvers.tree_forest import make_forest
 from taxolearn.ties import path_sum
@@ -33,11 +33,7 @@ class Made:
         self.forest = make_forest(self.tie, np.ones(5, dtype=bool))
         self.tree = self.forest.arrays()
         self.A = self.tie.covariance[np.ix_(self.forest.classes, self.forest.classes)]
-        X = sp.csr_array(self.X)
-        parts = (X.indptr, X.indices, X.data)
-        for part in parts:
-            part.flags.writeable = False
-        self.rows = SparseRows(*parts)
+        self.rows = rows_of(sp.csr_array(self.X))
         self.squares = (self.X**2).sum(axis=1)
         self.costs = tree_descent.Costs(
             rng.uniform(0.5, 1.5, N), rng.uniform(0.5, 1.5, 5), rng.uniform(0.5, 1.5, 5)
