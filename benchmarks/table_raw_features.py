@@ -5,9 +5,9 @@
 Wine and breast cancer as scikit-learn has them, a table of integers of very different ranges, iris with a timestamp,
 and iris with 1e9 added to a column. Every method of one label per row is at its defaults, over a tree of two levels
 where it takes one; its counterpart is LinearSVC, LogisticRegression or RidgeClassifier, whichever has its kind of
-loss, at its defaults, on the raw features too. The columns "scaled" are the same on standardised features, where C = 1 weighs the columns otherwise: another objective,
-with another optimum. The script exits with 1 if a method is more than one point below its counterpart, or not
-certified to its tol.
+loss, at its defaults, on the raw features too. The columns "scaled" are the same on standardised features, where C = 1
+weighs the columns otherwise: another objective, with another optimum. The script exits with 1 if a method is more than
+one point below its counterpart, or not certified to its tol.
 """
 
 from __future__ import annotations
