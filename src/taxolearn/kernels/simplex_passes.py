@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
+from taxolearn.kernels.dual_descent import _random_below
 from taxolearn.kernels.rows import add_row_scores
 from taxolearn.kernels.simplex_rows import (
     add_some_scores,
@@ -217,8 +218,8 @@ def _spread(rows, i, classes, change, size, tie, nodes, bias, bias_feature, plac
 
 
 @kernel
-def _rows_of_large_gaps(order, gaps, out):
-    """Write the rows whose gaps are large among those in `order`, in its order, and tell how many they are."""
+def _rows_of_large_gaps(order, gaps, state, out):
+    """Write the rows whose gaps are large among those in `order`, shuffled, and tell how many they are."""
     total = 0.0
     for r in range(order.shape[0]):
         total += gaps[order[r]]
@@ -227,6 +228,10 @@ def _rows_of_large_gaps(order, gaps, out):
         if gaps[order[r]] * order.shape[0] > LARGE_GAP * total:
             out[size] = order[r]
             size += 1
+    # visited in the order of the pass before, rows gain less
+    for r in range(size - 1, 0, -1):
+        other = _random_below(state, r + 1)
+        out[r], out[other] = out[other], out[r]
     return size
 
 
@@ -258,11 +263,15 @@ def ascend(
     priced = np.empty(n_classes)
     costs_of = np.empty(n_classes)
     marks = np.zeros(costs.paths.weight.shape[0])
+    state = np.empty(1, dtype=np.uint64)
+    state[0] = np.uint64(order[0] if order.shape[0] else 0) * np.uint64(2654435761) + np.uint64(
+        88172645463325252
+    )
     visited = order.copy()
     n_visited = order.shape[0]
     for turn in range(1 + again):
         if turn > 0:
-            n_visited = _rows_of_large_gaps(order, gaps, visited)
+            n_visited = _rows_of_large_gaps(order, gaps, state, visited)
             full = False
         for r in range(n_visited):
             if stop[0] != 0:
