@@ -254,11 +254,16 @@ def test_rows_with_large_gaps_are_visited_again_on_their_slots(setting):
     together, apart = State(setting, "sparse"), State(setting, "sparse")
     report = together.ascend(order, True, again=2)
     np.testing.assert_array_equal(report, apart.ascend(order, True))
+    state = np.array([(int(order[0]) * 2654435761 + 88172645463325252) % 2**64], dtype=np.uint64)
     few = []
     for _ in range(2):
-        gaps = apart.gaps[order]
+        gaps, shuffled = apart.gaps[order], order.copy()
         few.append(order[gaps > passes.LARGE_GAP * gaps.mean()])
-        apart.ascend(few[-1], False)
+        assert passes._rows_of_large_gaps(order, apart.gaps, state, shuffled) == len(few[-1])
+        shuffled = shuffled[: len(few[-1])]
+        assert sorted(shuffled) == sorted(few[-1])
+        apart.ascend(shuffled, False)
     assert 0 < len(few[0]) < N
+    assert shuffled.tolist() != few[-1].tolist()
     np.testing.assert_array_equal(together.alpha, apart.alpha)
     np.testing.assert_array_equal(together.nodes, apart.nodes)
