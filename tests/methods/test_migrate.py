@@ -123,6 +123,22 @@ def test_untouched_inner_nodes_keep_their_vectors_to_the_last_digit(loss: str) -
     assert model.migrate(X, y, new, {"b2": "b23", "b3": "b23"}, sample_weight=weights).started == "from zero"
 
 
+def test_one_touched_node_among_many() -> None:
+    """What is solved anew has few entries then, and comes as a sparse matrix."""
+    paths = [f"r/{k}/{k}{leaf}" for k in range(12) for leaf in "abc"]
+    old, rng = Taxonomy.from_paths(paths), np.random.default_rng(0)
+    y = [path.split("/")[-1] for path in paths] * 4
+    for X in (rng.normal(size=(len(y), 6)), sp.csr_array(rng.random((len(y), 60)) < 0.1, dtype=float)):
+        model = TopDownSVM(old, tol=TOL, random_state=0).fit(X, y)
+        new = Taxonomy.from_paths(
+            [path.replace("3b", "3bc").replace("3c", "3bc") for path in paths if path != "r/3/3c"]
+        )
+        migration = model.migrate(X, y, new, {"3b": "3bc", "3c": "3bc"})
+        assert migration.started == "with the vectors of 12 of 13 inner nodes as they were"
+        fresh = TopDownSVM(new, tol=TOL, random_state=0).fit(X, migration.y)
+        assert migration.model.predict(X).tolist() == fresh.predict(X).tolist()
+
+
 def test_rows_that_need_a_person() -> None:
     X, y = rows()
     new = Taxonomy.from_paths(["r/a/a1", "r/a/x1", "r/a/x2", "r/b/b1", "r/b/b2/fine", "r/b/b2/coarse", "r/c"])

@@ -233,7 +233,7 @@ def join_parts(model: Any, whole: Parts, old: Any, before: Parts) -> tuple[Joine
     entries: list[Any] = [None] * len(whole.parts)
     for number in taken.tolist():
         own, units = whole.units[number], before.units[origin[number]]
-        coef[own], intercept[own] = old.vectors_.coef[units], old.vectors_.intercept[units]
+        coef[own], intercept[own] = _dense_rows(old.vectors_.coef, units), old.vectors_.intercept[units]
         span = slice(ends[origin[number]], ends[origin[number] + 1])
         entries[number] = proof.class_primal[span], proof.class_dual[span]
     left = np.flatnonzero(origin < 0)
@@ -243,7 +243,7 @@ def join_parts(model: Any, whole: Parts, old: Any, before: Parts) -> tuple[Joine
         first = 0
         for number in left.tolist():
             own, n = whole.units[number], _n_entries(whole.parts[number])
-            coef[own], intercept[own] = solved.vectors.coef[own], solved.vectors.intercept[own]
+            coef[own], intercept[own] = _dense_rows(solved.vectors.coef, own), solved.vectors.intercept[own]
             span = slice(first, first + n)
             entries[number] = solved.certificate.class_primal[span], solved.certificate.class_dual[span]
             first += n
@@ -257,6 +257,11 @@ def join_parts(model: Any, whole: Parts, old: Any, before: Parts) -> tuple[Joine
         solved.certificate.dual_error + proof.dual_error,
     )
     return Joined(ClassVectors(coef, intercept), certificate, solved.n_iter, solved.history), len(taken)
+
+
+def _dense_rows(coef: Any, units: Any) -> Any:
+    rows = coef[units]
+    return rows.toarray() if sp.issparse(rows) else rows
 
 
 def _mark_of_part(whole: Parts, number: int) -> str:
