@@ -18,6 +18,7 @@ from taxolearn.cli.app import _EXAMPLES, run
 from taxolearn.cli.method_list import METHODS
 
 COMMANDS = (
+    "check",
     "fit",
     "select",
     "predict",
@@ -36,6 +37,12 @@ COMMANDS = (
 def test_help_shows_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "--help"]) == 0
     assert re.search(rf"Example:\s+taxolearn\s+{command}", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "demo", "methods"])
+def test_help_shows_flags_as_flags(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "--help"]) == 0
+    assert "bool" not in capsys.readouterr().out.lower()
 
 
 def test_top_help_names_every_command_and_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:

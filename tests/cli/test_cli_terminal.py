@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from cli_data import pet_rows, write_csv
 
+import warm_process
 from taxolearn import OneVsRestSVM, Taxonomy, TextClassifier
 from taxolearn.cli.app import run
 from taxolearn.terminal import printable
@@ -81,11 +82,11 @@ def _strings(value: object) -> list[str]:
 
 def test_answers_are_escaped_on_a_terminal_and_exact_elsewhere(evil_model: str) -> None:
     command = [*COMMAND, "predict", evil_model, "-s", "purr meow", "--to", "jsonl"]
-    piped = subprocess.run(command, capture_output=True, timeout=120, check=True).stdout.decode()
+    piped = warm_process.run(command, capture_output=True, timeout=120, check=True).stdout.decode()
     assert json.loads(piped)["answers"][0]["label"] == f"Cat {EVIL}"
     master, slave = os.openpty()
     try:
-        subprocess.run(command, stdout=slave, stderr=subprocess.DEVNULL, timeout=120, check=True)
+        warm_process.run(command, stdout=slave, stderr=subprocess.DEVNULL, timeout=120, check=True)
         shown = os.read(master, 10_000).decode()
     finally:
         os.close(master)
@@ -116,7 +117,7 @@ HALF = '{"text": "purr \\ud800 meow", "id": "half \\udc9b"}\n'
 def test_half_characters_on_standard_output(form: str, encoding: str, text_model: str) -> None:
     command = [*COMMAND, "predict", text_model, "-", "--format", "jsonl", "--keep", "id", "--to", form]
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    done = subprocess.run(
+    done = warm_process.run(
         command, input=HALF.encode(), capture_output=True, env=environment, timeout=120, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
@@ -142,7 +143,7 @@ def test_half_characters_in_a_file_are_one_sentence(
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_half_characters_in_an_argument(arguments: list[str], encoding: str, text_model: str) -> None:
     given = [os.fsencode(argument.replace("{}", text_model)) for argument in arguments]
-    done = subprocess.run(
+    done = warm_process.run(
         [*map(os.fsencode, COMMAND), *given], capture_output=True, timeout=120, check=False,
         env={**os.environ, "PYTHONIOENCODING": encoding},
     )  # fmt: skip

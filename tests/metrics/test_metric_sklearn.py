@@ -54,6 +54,9 @@ def test_several_labels_a_row(pair):
     assert metrics.micro_f1(*lists) == pytest.approx(
         sk.f1_score(true, pred, average="micro", zero_division=1)
     )
+    assert metrics.example_f1(*lists) == pytest.approx(
+        sk.f1_score(true, pred, average="samples", zero_division=1)
+    )
     seen = np.flatnonzero((true + pred).any(axis=0))
     if seen.size:
         macro = sk.f1_score(true, pred, average="macro", labels=seen, zero_division=0)

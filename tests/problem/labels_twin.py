@@ -36,7 +36,6 @@ def forms_of(rows: list[set[Any]], taxonomy: Taxonomy | None) -> dict[str, Any]:
 
     forms: dict[str, Any] = {
         "lists": [sorted(row, key=repr) for row in rows],
-        "tuples": [tuple(sorted(row, key=repr)) for row in rows],
         "sets": [set(row) for row in rows],
         "frozensets": tuple(frozenset(row) for row in rows),
         "arrays": [np.array(sorted(row, key=repr), dtype=object) for row in rows],

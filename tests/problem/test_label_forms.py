@@ -28,7 +28,7 @@ def test_forms_against_the_twin(data: st.DataObject, with_taxonomy: bool, single
         pool = list(taxonomy.nodes)
     else:
         taxonomy = None
-        # a list of tuples would be a list of sets, and rows of 0 and 1 an indicator
+        # a list of tuples would be a list of paths, and rows of 0 and 1 an indicator
         pool = [
             name
             for name in data.draw(name_lists(kind, 3, 8))
@@ -65,14 +65,15 @@ def test_level_columns(library: str, taxonomy: Taxonomy | None) -> None:
     else:
         y = np.array([[cell or "" for cell in row] for row in rows])
     labels = encode_labels(y, taxonomy)
-    assert named_rows(labels) == [{"Cat"}, {"Rose"}, {"Animal"}, {"Plant"}]
+    lowest = ["Cat", "Rose"] if taxonomy else ["Animal/Cat", "Plant/Rose"]
+    assert named_rows(labels) == [{name} for name in (*lowest, "Animal", "Plant")]
     assert labels.form == "levels"
     assert not labels.multilabel
 
 
 def test_a_name_at_two_places_is_told_by_its_path() -> None:
     y = np.array([["Fruit", "Orange"], ["Colour", "Orange"], ["Fruit", "Apple"]])
-    assert named_rows(encode_labels(y)) == [{"Fruit/Orange"}, {"Colour/Orange"}, {"Apple"}]
+    assert named_rows(encode_labels(y)) == [{"Fruit/Orange"}, {"Colour/Orange"}, {"Fruit/Apple"}]
     tree = Taxonomy.from_paths(["Fruit/Orange", "Colour/Orange", "Fruit/Apple"], repeated="path")
     assert named_rows(encode_labels(y, tree)) == [{"Fruit/Orange"}, {"Colour/Orange"}, {"Apple"}]
 
@@ -82,7 +83,7 @@ def test_tuples_as_names_among_others() -> None:
     assert named_rows(encode_labels([("a", 1), 7, "x"], tree)) == [{("a", 1)}, {7}, {"x"}]
     assert encode_labels([("a", 1), ("a", 1)], tree).form == "names"
     assert named_rows(encode_labels([[("a", 1), 7], ["x"]], tree)) == [{("a", 1), 7}, {"x"}]
-    assert encode_labels([("a", "b"), ("c",)]).form == "sets"
+    assert encode_labels([("a", "b"), ("c",)]).form == "levels"
 
 
 def test_rows_of_zeros_and_ones() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from model_folders import arrays_path, edit_document, fingerprint, load_content, sample_content, save_content
 from scipy import sparse
 
+import warm_process
 from taxolearn.errors import ModelError
 from taxolearn.storage import read_manifest, read_model, write_model
 from taxolearn.storage.arrays_file import map_arrays
@@ -43,7 +43,7 @@ print("grown by", most() - before)
 def growth(code: str, *arguments: str) -> tuple[float, str]:
     script = MEASURE.replace("{code}", textwrap.dedent(code))
     command = [sys.executable, "-c", script, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = warm_process.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     found = re.search(r"grown by ([\d.e+-]+)", done.stdout)
     assert found, done.stdout

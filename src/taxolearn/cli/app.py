@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from taxolearn.cli.audit import audit
+from taxolearn.cli.check import check
 from taxolearn.cli.console import Interrupted, escape_what_cannot_be_encoded
 from taxolearn.cli.convert import convert
 from taxolearn.cli.deferred import defer
@@ -34,13 +36,37 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 _HELP = "Learn to put texts into a taxonomy, with a certificate of how well the learning problem was solved."
 _EXIT_CODES = (
-    "Exit codes: 0 all is well; 1 the goal was missed (certificate above --tol, accuracy below --at-least); "
+    "Exit codes: 0 all is well; 1 the goal was missed (certificate above --tol, accuracy below --at-least), or check "
+    "found something; "
     "2 bad input or usage, told in one line; 130 interrupted."
 )
 
-app = typer.Typer(help=_HELP, epilog=_EXIT_CODES, add_completion=False, pretty_exceptions_enable=False)
+
+class _FlagsAsFlags:
+    """Help that shows a flag as `--json`, without the type of a value that it does not take."""
+
+    def get_params(self, ctx: Any) -> Any:
+        parameters = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class _Command(_FlagsAsFlags, TyperCommand):
+    """One command."""
+
+
+class _Commands(_FlagsAsFlags, TyperGroup):
+    """All of them."""
+
+
+app = typer.Typer(
+    cls=_Commands, help=_HELP, epilog=_EXIT_CODES, add_completion=False, pretty_exceptions_enable=False
+)
 
 _EXAMPLES: dict[Callable[..., Any], str] = {
+    check: "taxolearn check train.csv --text title --label path --sep / --fix clean.csv",
     fit: "taxolearn fit train.csv --text title --label path --sep / --output model",
     select: "taxolearn select train.svm --taxonomy tree.txt -m multiclass -m normalized -o model --plot tried.png",
     predict: "taxolearn predict model texts.jsonl.gz --top-k 3 --output answers.csv",
@@ -54,7 +80,7 @@ _EXAMPLES: dict[Callable[..., Any], str] = {
     methods: "taxolearn methods --json",
 }
 for _function, _example in _EXAMPLES.items():
-    app.command(epilog=f"Example: {_example}")(_function)
+    app.command(cls=_Command, epilog=f"Example: {_example}")(_function)
 
 
 @app.callback(invoke_without_command=True)

@@ -10,6 +10,8 @@ import typer
 from taxolearn.cli.console import Progress, out, out_json, say, table
 from taxolearn.cli.method_list import find_method, make_estimator
 from taxolearn.cli.options import (
+    Delimiter,
+    Encoding,
     Format,
     Jobs,
     Json,
@@ -20,6 +22,7 @@ from taxolearn.cli.options import (
     Rows,
     Seed,
     Sep,
+    SkipBad,
     TaxonomyFile,
     Text,
 )
@@ -38,6 +41,9 @@ def audit(
     level: Level = None,
     sep: Sep = None,
     label_sep: LabelSep = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    skip_bad: SkipBad = None,
     taxonomy: TaxonomyFile = None,
     method: Annotated[
         str, typer.Option("--method", "-m", help="Method that is refitted, see `taxolearn methods`.")
@@ -67,16 +73,18 @@ def audit(
     from taxolearn.auditing import audit as look
     from taxolearn.cli.data import read_labelled
     from taxolearn.cli.inputs import about, open_source
-    from taxolearn.cli.labels import Columns, read_taxonomy
+    from taxolearn.cli.labels import Columns
+    from taxolearn.cli.taxonomy_files import read_taxonomy
 
     chosen = find_method(method)
     estimator = make_estimator(chosen, None, tol=chosen.tol, n_jobs=jobs, random_state=seed)
-    source = open_source(rows, format)
+    source = open_source(rows, format, encoding, delimiter)
     maker = None if source.format == "libsvm" else text_features(features, ngrams)
     if maker is None and source.format != "libsvm":
         raise DataError("--features auto needs a model to choose by; choose word, char or word+char")
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)
-    data = read_labelled(source, columns, None if taxonomy is None else read_taxonomy(taxonomy))
+    tree = None if taxonomy is None else read_taxonomy(taxonomy)
+    data = read_labelled(source, columns, tree, skip_bad=skip_bad)
     if data.taxonomy is None:
         raise DataError(f"{source.name}: an audit needs a taxonomy; give --taxonomy, --sep or --level")
     say(f"{len(data.y):,} rows from {source.name}, {data.taxonomy_text}")

@@ -38,10 +38,14 @@ def convert(
     target_format: Annotated[str | None, typer.Option("--to", help="The same for TO.")] = None,
     taxonomy: Annotated[
         str | None,
-        typer.Option("--taxonomy", help="File of `parent child` lines, the taxonomy of the labels."),
+        typer.Option("--taxonomy", help="The taxonomy of the labels, in any form that `fit` reads."),
     ] = None,
     taxonomy_output: Annotated[
-        str | None, typer.Option("--taxonomy-output", help="File to write the taxonomy to, in that form.")
+        str | None,
+        typer.Option(
+            "--taxonomy-output",
+            help="File for the taxonomy: `parent child` lines, or SKOS (.ttl).",
+        ),
     ] = None,
     names: Annotated[
         str | None, typer.Option("--names", help="File with the name of xmc label 0, 1, ...; one a line.")
@@ -56,16 +60,24 @@ def convert(
     Formats of features do not hold texts and JSON lines do not hold features: what does not fit is an error.
     Nothing is written when anything fails.
     """
-    from taxolearn.cli.labels import read_taxonomy
+    from taxolearn.cli.inputs import plain_suffix
+    from taxolearn.cli.outputs import keep_input
+    from taxolearn.cli.taxonomy_files import read_taxonomy
     from taxolearn.datasets import write_edges
     from taxolearn.files import together
+    from taxolearn.structure.skos import SUFFIXES as SKOS_SUFFIXES
 
     read_as, write_as = _format(source, source_format, "--from"), _format(target, target_format, "--to")
     if names_output is not None and write_as != "xmc":
         raise DataError("--names-output goes with xmc files only; other formats hold the names themselves")
     if csv_safe and write_as != "levels":
         raise DataError("--csv-safe goes with CSV (levels) only; other formats hold texts as they are")
-    _check_outputs({"TO": target, "--taxonomy-output": taxonomy_output, "--names-output": names_output})
+    written = {"TO": target, "--taxonomy-output": taxonomy_output, "--names-output": names_output}
+    _check_outputs(written)
+    for option, path in written.items():
+        for read in (source, taxonomy, names):
+            if path is not None and read is not None:
+                keep_input(read, path, option)
     dataset = _read(source, read_as, taxonomy, names)
     if dataset.taxonomy is None and taxonomy is not None:
         from dataclasses import replace
@@ -75,8 +87,11 @@ def convert(
         raise DataError(f"{source}: there is no taxonomy to write; give one with --taxonomy")
     with together():
         if taxonomy_output is not None and dataset.taxonomy is not None:
-            sep = "\t" if taxonomy_output.endswith(".tsv") else " "
-            write_edges(taxonomy_output, dataset.taxonomy, sep=sep)
+            if plain_suffix(taxonomy_output) in SKOS_SUFFIXES:
+                dataset.taxonomy.to_skos(taxonomy_output)
+            else:
+                sep = "\t" if taxonomy_output.endswith(".tsv") else " "
+                write_edges(taxonomy_output, dataset.taxonomy, sep=sep)
         _write(target, write_as, dataset, names_output, csv_safe)
     out(f"{dataset.n_rows:,} rows written to {target}")
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from taxolearn.cli.console import say
 from taxolearn.cli.inputs import STDIN, Source
-from taxolearn.cli.labels import Columns, TextRow, names_of, taxonomy_of, text_rows
+from taxolearn.cli.labels import Columns, TextRow, names_of, taxonomy_of, text_rows, without_unknown
+from taxolearn.cli.left_out import LeftOut
+from taxolearn.cli.outputs import keep_input
 from taxolearn.cli.rows import open_table
-from taxolearn.errors import FileFormatError
+from taxolearn.errors import DataError, FileFormatError
+from taxolearn.files import check_output
 
 if TYPE_CHECKING:
     from taxolearn.structure import Taxonomy
@@ -50,10 +55,12 @@ def read_labelled(
     *,
     n_features: int | None = None,
     fixed: bool = False,
+    skip_bad: str | None = None,
 ) -> Labelled:
     """Read all rows; the taxonomy is the given one or the one that label paths spell.
 
-    `fixed`: labels are those of a model, whose taxonomy (or lack of one) is not up for discussion.
+    `fixed`: labels are those of a model, whose taxonomy (or lack of one) is not up for discussion. `skip_bad`: rows
+    that cannot be used are left out and listed in this file.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -61,12 +68,27 @@ def read_labelled(
     ...     _ = path.write_text("text,label\\nit purrs,Pet/Cat\\n")
     ...     data = read_labelled(Source(str(path), "csv"), Columns(sep="/"), None)
     >>> data.rows, data.y, data.taxonomy
-    (['it purrs'], ['Cat'], Taxonomy(tree, 2 nodes, 1 leaf, depth 1))
+    (['it purrs'], ['Pet/Cat'], Taxonomy(tree, 2 nodes, 1 leaf, depth 1))
     """
     if source.format == "libsvm":
+        if skip_bad is not None:
+            raise DataError("--skip-bad is for tables of texts; libsvm rows are made by programs")
         return _read_libsvm(source, columns, taxonomy, n_features, fixed)
+    if skip_bad is not None:
+        check_output(skip_bad)
+        keep_input(source.path, skip_bad, "--skip-bad")
+    found = LeftOut()
+    source = replace(source, left_out=found)
     with open_table(source) as table:
         rows = list(text_rows(source, table, columns, labels=True))
+    if found.count and skip_bad is None:
+        first = found.problems[0]
+        raise FileFormatError(source.name, first.line, first.message + found.others(source.name))
+    if skip_bad is not None and taxonomy is not None:
+        rows = without_unknown(source, rows, columns, taxonomy)
+    if skip_bad is not None and found.count:
+        found.write(skip_bad)
+        say(f"{found.count:,} row{'s' * (found.count > 1)} of {source.name} left out, listed in {skip_bad}")
     if not rows:
         raise FileFormatError(source.name, None, "expected rows after the header, found none")
     return _labelled(source, [row.text for row in rows], rows, columns, taxonomy, fixed)
@@ -91,7 +113,7 @@ def _read_libsvm(
     from taxolearn.datasets._rows import RowReader
 
     reader = RowReader(source.name, str, n_features=n_features)
-    with source.bytes() as stream:
+    with finite_only(), source.bytes() as stream:
         reader.read(stream)
     if not reader.labels:
         raise FileFormatError(source.name, None, "expected rows, found none; the file is empty")
@@ -110,6 +132,23 @@ def _read_libsvm(
         if error.line is None:
             raise
         raise FileFormatError(source.name, _line_of_row(source, error.line), error.message) from error
+
+
+@contextlib.contextmanager
+def finite_only() -> Iterator[None]:
+    """Say what a person at the command line can do about a missing value.
+
+    >>> with finite_only():
+    ...     raise FileFormatError("a.svm", 3, "expected a finite number, found 'nan'; pass allow_nan=True to keep it")
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.FileFormatError: a.svm:3: expected a finite number, found 'nan'; leave the entry out, or fill it in
+    """
+    try:
+        yield
+    except FileFormatError as error:
+        said = error.message.replace("pass allow_nan=True to keep it", "leave the entry out, or fill it in")
+        raise FileFormatError(error.path, error.line, said) from error
 
 
 def _line_of_row(source: Source, row: int) -> int | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Hashable
@@ -65,6 +67,22 @@ def demo_folder() -> Path:
     return Path(given or Path.home() / ".cache") / "taxolearn" / "icd10cm"
 
 
+def command() -> str:
+    """What to type for this command line: its name where the shell finds it, else the way it was started.
+
+    >>> command().endswith(("taxolearn", "-m taxolearn.cli"))
+    True
+    """
+    found = shutil.which("taxolearn")
+    here = Path(sys.executable).with_name("taxolearn")  # beside the interpreter of a virtual environment
+    if found is not None and (not here.exists() or Path(found).samefile(here)):
+        return "taxolearn"
+    if here.exists():
+        near = os.path.relpath(here)
+        return shlex.quote(str(here) if near.startswith(os.pardir) else near)
+    return f"{shlex.quote(sys.executable)} -m taxolearn.cli"
+
+
 def _train(folder: Path, jobs: int) -> Model:
     import taxolearn
     from taxolearn.cli.models import Model
@@ -89,7 +107,8 @@ def _train(folder: Path, jobs: int) -> Model:
     _report(model, data)
     fitted.save(folder)
     out(f"\nmodel saved to {folder}")
-    out(f'try: taxolearn explain {folder} "fracture of left femur, initial encounter"')
+    example = f'explain {shlex.quote(str(folder))} "fracture of left femur, initial encounter"'
+    out(f"try: {command()} {example}")
     return model
 
 
@@ -163,7 +182,7 @@ def _answer(model: Model, sentence: str) -> None:
         strongest = sorted(deciding, key=lambda term: -abs(term[1]))[:_WORDS_SHOWN]
         words = ", ".join(f"{word} {value:+.2f}" for word, value in strongest)
         because = f"   [{words}]" if words else ""
-        out(f"  {'  ' * depth}└ {model.title(node.name)}{because}")
+        out(f"  {'  ' * depth}└ {model.title(node.name, model.path(node.name)[-1])}{because}")
     others = "; ".join(f"{model.title(name)} {score:.2f}" for name, score in found.runners_up)
     out(f"  score {found.score:.2f}; next: {others}")
 

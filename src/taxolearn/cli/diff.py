@@ -51,8 +51,8 @@ def diff(
 
 
 def _taxonomy(path: str) -> Taxonomy:
-    from taxolearn.cli.labels import read_taxonomy
     from taxolearn.cli.models import Model
+    from taxolearn.cli.taxonomy_files import read_taxonomy
 
     if not Path(path).is_dir():
         return read_taxonomy(path)

@@ -7,7 +7,20 @@ from typing import Annotated, Any
 import typer
 
 from taxolearn.cli.console import Progress, out, out_json, table
-from taxolearn.cli.options import Format, Json, Label, LabelSep, Level, ModelFolder, Rows, Sep, Text
+from taxolearn.cli.options import (
+    Delimiter,
+    Encoding,
+    Format,
+    Json,
+    Label,
+    LabelSep,
+    Level,
+    ModelFolder,
+    Rows,
+    Sep,
+    SkipBad,
+    Text,
+)
 from taxolearn.errors import DataError
 
 
@@ -20,6 +33,9 @@ def evaluate(
     level: Level = None,
     sep: Sep = None,
     label_sep: LabelSep = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    skip_bad: SkipBad = None,
     by_chapter: Annotated[
         bool, typer.Option("--by-chapter", help="Also a line for each node below the root, weakest first.")
     ] = False,
@@ -28,22 +44,27 @@ def evaluate(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Print accuracy, micro and macro F1 and, with a taxonomy, the hierarchical metrics on labelled rows."""
+    """Print accuracy, micro and macro F1 and, with a taxonomy, the hierarchical metrics on labelled rows.
+
+    With a taxonomy also accuracy and F1 level by level, and for a model that chose its features what it tried.
+    """
     from taxolearn.cli.data import read_labelled
     from taxolearn.cli.inputs import about, open_source
     from taxolearn.cli.labels import Columns
     from taxolearn.cli.models import Model
     from taxolearn.cli.scores import by_chapter as chapter_scores
-    from taxolearn.cli.scores import score_rows, score_table
+    from taxolearn.cli.scores import candidate_rows, level_rows, score_rows, score_table
+    from taxolearn.metrics.levels import by_level
 
-    source = open_source(rows, format)
+    source = open_source(rows, format, encoding, delimiter)
     loaded = Model.load(model)
     loaded.check_takes(source)
     taxonomy = loaded.taxonomy
     if by_chapter and taxonomy is None:
         raise DataError(f"{model}: --by-chapter needs a model with a taxonomy")
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)
-    data = read_labelled(source, columns, taxonomy, n_features=loaded.estimator.n_features_in_, fixed=True)
+    width = loaded.estimator.n_features_in_
+    data = read_labelled(source, columns, taxonomy, n_features=width, fixed=True, skip_bad=skip_bad)
     predicted: list[Any] = []
     with Progress("answered", len(data.y)) as progress:
         for first in range(0, len(data.y), loaded.chunk_rows):
@@ -51,13 +72,23 @@ def evaluate(
             progress.update(len(predicted))
     with about(source):
         scores = score_table(data.y, predicted, taxonomy)
+        levels = [] if taxonomy is None else by_level(data.y, predicted, taxonomy)
         chapters = chapter_scores(data.y, predicted, taxonomy) if by_chapter and taxonomy is not None else []
     if as_json:
         names = ("chapter", "rows", "accuracy", "hierarchical_f1")
-        found = {**scores, "chapters": [dict(zip(names, entry, strict=True)) for entry in chapters]}
-        out_json(found if by_chapter else scores)
+        found: dict[str, Any] = {**scores, "levels": [entry._asdict() for entry in levels]}
+        if by_chapter:
+            found["chapters"] = [dict(zip(names, entry, strict=True)) for entry in chapters]
+        out_json(found)
     else:
         table(["metric", ""], score_rows(scores))
+        if levels:
+            out()
+            table(["level", "rows", "accuracy", "micro F1", "macro F1"], level_rows(levels))
+        tried = getattr(loaded.fitted, "tried_", [])
+        if tried:
+            out()
+            table(["features tried", "number", "held out"], candidate_rows(tried))
         if by_chapter:
             out()
             lines = [[loaded.title(name), f"{n:,}", f"{a:.4f}", f"{f:.4f}"] for name, n, a, f in chapters]

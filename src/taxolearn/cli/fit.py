@@ -9,6 +9,8 @@ import typer
 from taxolearn.cli.console import out, say, solver_progress, table
 from taxolearn.cli.method_list import find_method, graph_of, make_estimator, parse_settings
 from taxolearn.cli.options import (
+    Delimiter,
+    Encoding,
     Format,
     GraphFile,
     Jobs,
@@ -20,6 +22,7 @@ from taxolearn.cli.options import (
     Rows,
     Seed,
     Sep,
+    SkipBad,
     TaxonomyFile,
     Text,
     Tol,
@@ -41,6 +44,9 @@ def fit(
     level: Level = None,
     sep: Sep = None,
     label_sep: LabelSep = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    skip_bad: SkipBad = None,
     taxonomy: TaxonomyFile = None,
     graph: GraphFile = None,
     method: Annotated[str, typer.Option("--method", "-m", help="See `taxolearn methods`.")] = "svm",
@@ -78,14 +84,16 @@ def fit(
     """
     from taxolearn.cli.data import read_labelled, split
     from taxolearn.cli.inputs import about, open_source
-    from taxolearn.cli.labels import Columns, read_taxonomy
+    from taxolearn.cli.labels import Columns
+    from taxolearn.cli.scores import candidate_rows
+    from taxolearn.cli.taxonomy_files import read_taxonomy
     from taxolearn.storage.folders import check_folder
 
     _check_shares(test_size, valid)
     check_folder(output)  # rather now than after learning
     chosen = find_method(method)
     tol = chosen.tol if tol is None else tol
-    source = open_source(rows, format)
+    source = open_source(rows, format, encoding, delimiter)
     estimator = make_estimator(
         chosen, loss, C=C, tol=tol, n_jobs=jobs, max_seconds=max_seconds, probability=probability or None,
         random_state=seed, graph=graph_of(chosen, graph), **parse_settings(chosen, setting or ()),
@@ -96,7 +104,8 @@ def fit(
         made = text_features(features, ngrams)
         estimator = taxolearn.TextClassifier(estimator, made, random_state=seed, verbose=1)
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)
-    data = read_labelled(source, columns, None if taxonomy is None else read_taxonomy(taxonomy))
+    tree = None if taxonomy is None else read_taxonomy(taxonomy)
+    data = read_labelled(source, columns, tree, skip_bad=skip_bad)
     held_out: Labelled | None = None
     if test_size is not None:
         data, held_out = split(data, test_size, seed)
@@ -105,11 +114,18 @@ def fit(
     elif valid is not None:
         width = None if isinstance(data.rows, list) else data.rows.shape[1]
         held_out = read_labelled(
-            open_source(valid, format), columns, data.taxonomy, n_features=width, fixed=True
+            open_source(valid, format, encoding, delimiter),
+            columns,
+            data.taxonomy,
+            n_features=width,
+            fixed=True,
         )
     say(f"{len(data.y):,} rows from {source.name}, {data.taxonomy_text}")
     with about(source):
         model = _learn(estimator, data)
+    tried = getattr(model.fitted, "tried_", [])
+    if tried:
+        table(["features tried", "number", "held out"], candidate_rows(tried))
     if held_out is not None:
         _print_scores(model, held_out)
     model.fitted.save(output)
@@ -133,8 +149,11 @@ def _learn(estimator: Any, data: Labelled) -> Model:
 
     inner = getattr(estimator, "estimator", estimator)
     inner.set_params(taxonomy=data.taxonomy)
+    y = [
+        set(labels) if isinstance(labels, list) else labels for labels in data.y
+    ]  # lists might be meant as paths
     with solver_progress("learning"):
-        estimator.fit(data.rows, data.y)
+        estimator.fit(data.rows, y)
     return Model(estimator)
 
 

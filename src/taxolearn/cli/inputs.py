@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any, cast
 
-from taxolearn.datasets._files import _DAMAGED, _damaged, _decompressed, reading
+from taxolearn.cli.left_out import LeftOut
 from taxolearn.errors import DataError, FileFormatError, TaxolearnError
+from taxolearn.opening import DAMAGED, damaged, decompressed, reading
+from taxolearn.opening import plain_suffix as plain_suffix
 
+TABLES = ("csv", "tsv", "jsonl", "lines")  # formats of text
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "libsvm", "lines")
 STDIN = "-"
 
@@ -29,31 +32,29 @@ _SUFFIXES = {
     ".svmlight": "libsvm",
     ".txt": "lines",
 }
-_COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
-
-
-def plain_suffix(path: str | Path) -> str:
-    """The suffix that tells the format, whatever compression comes after it.
-
-    >>> plain_suffix("rows.CSV.gz")
-    '.csv'
-    """
-    name = Path(path).name.lower()
-    for ending in _COMPRESSED:
-        name = name.removesuffix(ending)
-    return Path(name).suffix
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file (or "-", standard input) and its format.
+    """A file (or "-", standard input), its format, and how it is written; None: UTF-8, and the delimiter by the header.
 
-    >>> open_source("rows.tsv.xz", None)
-    Source(path='rows.tsv.xz', format='tsv')
+    With `left_out` rows that cannot be used are collected there; without, the first of them is an error.
+
+    >>> open_source("rows.tsv.xz", None).format
+    'tsv'
     """
 
     path: str
     format: str
+    encoding: str | None = None
+    delimiter: str | None = None
+    left_out: LeftOut | None = None
+
+    def refuse(self, kind: str, line: int | None, message: str, content: str = "") -> None:
+        """Leave a row out, or raise what is wrong with it."""
+        if self.left_out is None:
+            raise FileFormatError(self.name, line, message)
+        self.left_out.add(kind, line, message, content)
 
     @property
     def name(self) -> str:
@@ -81,9 +82,9 @@ class Source:
                 yield stream
             return
         try:
-            yield _decompressed(self.name, cast(IO[bytes], io.BufferedReader(_Unread(sys.stdin.buffer))))
-        except _DAMAGED as error:
-            raise _damaged(self.name, error) from error
+            yield decompressed(self.name, cast(IO[bytes], io.BufferedReader(_Unread(sys.stdin.buffer))))
+        except DAMAGED as error:
+            raise damaged(self.name, error) from error
 
 
 class _Unread(io.RawIOBase):
@@ -119,7 +120,9 @@ class _Unread(io.RawIOBase):
         return len(piece)
 
 
-def open_source(path: str, format: str | None) -> Source:
+def open_source(
+    path: str, format: str | None, encoding: str | None = None, delimiter: str | None = None
+) -> Source:
     """The source of a path; the format is that of the suffix unless it is given.
 
     >>> open_source("rows.dat", None)
@@ -142,7 +145,32 @@ parquet, libsvm or lines
         raise DataError(f"--format {format} is not known; choose {choices}")
     if format == "parquet" and path == STDIN:
         raise DataError("a Parquet file cannot be read from standard input; give its name")
-    return Source(path, format)
+    if format not in TABLES and (encoding is not None or delimiter is not None):
+        option = "--encoding" if encoding is not None else "--delimiter"
+        raise DataError(f"{option} is for CSV, TSV, JSON lines and texts; {path} is {format}")
+    return Source(path, format, _checked_encoding(encoding), _checked_delimiter(delimiter))
+
+
+def _checked_encoding(encoding: str | None) -> str | None:
+    if encoding is None:
+        return None
+    try:
+        name = codecs.lookup(encoding).name
+        "".encode(name)  # not one of the codecs from bytes to bytes
+    except (LookupError, ValueError):
+        raise DataError(
+            f"--encoding {encoding} is not known; give utf-8, latin-1, cp1252, utf-16, ..."
+        ) from None
+    return None if name in ("utf-8", "utf-8-sig") else name
+
+
+def _checked_delimiter(delimiter: str | None) -> str | None:
+    if delimiter is None:
+        return None
+    found = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}.get(delimiter, delimiter)
+    if len(found) != 1 or found in '"\r\n':
+        raise DataError(f"--delimiter {delimiter} is not allowed; give one character, or tab")
+    return found
 
 
 @contextlib.contextmanager

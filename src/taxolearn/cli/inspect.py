@@ -27,9 +27,12 @@ def inspect(
 ) -> None:
     """Show a model's method, sizes, certificate and taxonomy, or the strongest words of a node."""
     from taxolearn.cli.models import Model
+    from taxolearn.problem.label_paths import node_called
 
     loaded = Model.load(model)
     if node is not None:
+        if loaded.taxonomy is not None:
+            node = str(node_called(node, loaded.taxonomy))
         _show_words(model, loaded, node, words, as_json)
         return
     facts = _facts(model, loaded)

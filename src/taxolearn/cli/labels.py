@@ -6,10 +6,11 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from taxolearn.cli.console import say
 from taxolearn.cli.inputs import Source, plain_suffix
 from taxolearn.cli.rows import Table
 from taxolearn.datasets._files import quoted
-from taxolearn.errors import FileFormatError, LabelError
+from taxolearn.errors import FileFormatError
 
 if TYPE_CHECKING:
     from taxolearn.structure import ClassGraph, Taxonomy
@@ -25,11 +26,11 @@ class Columns:
 
     text, label : names of columns; by default "text", and "label", "labels" or columns called "level...".
     levels : columns of a path, from the top down.
-    sep : what separates the names of a path inside a label ("Animal/Cat"); None: a label is one name.
+    sep : what separates the names of a path inside a label ("Animal/Cat"); None: as the labels themselves show.
     label_sep : what separates several labels in one cell.
 
-    >>> Columns(sep=">").path_sep, Columns().path_sep
-    ('>', '/')
+    >>> Columns(sep=" > ").joint, Columns(sep="|").joint
+    (' > ', '/')
     """
 
     text: str | None = None
@@ -55,9 +56,11 @@ class Columns:
         return levels or [_present(source, table, "label", "--label")]
 
     @property
-    def path_sep(self) -> str:
-        """What joins a path to one name when a last name alone would not do."""
-        return self.sep or "/"
+    def joint(self) -> str:
+        """What joins the names of a path to the name of a node."""
+        from taxolearn.structure.navigation import JOINTS
+
+        return self.sep if self.sep in JOINTS else "/"
 
 
 def _present(source: Source, table: Table, name: str, option: str) -> str:
@@ -102,12 +105,23 @@ def text_rows(
         words = values[0]
         if not isinstance(words, str):
             message = f"expected a text in {quoted(text)}, found {quoted(repr(words))}"
-            raise FileFormatError(source.name, line, message)
+            source.refuse("text", line, message, _content(values))
+            continue
         paths: list[Path] = []
         if label_names:
             cells = values[1:first_kept]
-            paths = [_level_path(source, line, cells)] if is_path else _paths(source, line, cells[0], columns)
+            try:
+                paths = (
+                    [_level_path(source, line, cells)] if is_path else _paths(source, line, cells[0], columns)
+                )
+            except FileFormatError as error:
+                source.refuse("label", line, error.message, _content(values))
+                continue
         yield TextRow(line, words, paths, values[first_kept:])
+
+
+def _content(values: Sequence[Any]) -> str:
+    return ",".join("" if value is None else str(value) for value in values)
 
 
 def _is_level(names: Sequence[str], columns: Columns) -> bool:
@@ -146,24 +160,8 @@ def _paths(source: Source, line: int, cell: Any, columns: Columns) -> list[Path]
     return paths
 
 
-def read_taxonomy(path: str) -> Taxonomy:
-    """The taxonomy of an edge file: names separated by tabs (.tsv), commas (.csv) or blanks (any other).
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "pets.tsv")
-    ...     _ = path.write_text("Pet\\tHouse cat\\n")
-    ...     read_taxonomy(str(path))
-    Taxonomy(tree, 2 nodes, 1 leaf, depth 1)
-    """
-    from taxolearn.datasets import read_edges
-
-    sep = _SEPARATORS.get(plain_suffix(path))
-    return read_edges(path, sep=sep, chains=sep is None)
-
-
 def read_pairs(path: str) -> Iterator[tuple[str, str | None]]:
-    """Lines of one name or two, separated as in `read_taxonomy`; None where there is one.
+    """Lines of one name or two, separated by tabs (.tsv), commas (.csv) or blanks; None where there is one.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -185,7 +183,7 @@ def read_pairs(path: str) -> Iterator[tuple[str, str | None]]:
 
 
 def read_graph(path: str) -> ClassGraph:
-    """The graph of classes of a file: names, and a weight if any, separated as in `read_taxonomy`.
+    """The graph of classes of a file: names, and a weight if any, separated by tabs (.tsv), commas (.csv) or blanks.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -200,21 +198,26 @@ def read_graph(path: str) -> ClassGraph:
 
 
 def taxonomy_of(source: Source, rows: Sequence[TextRow], columns: Columns) -> Taxonomy | None:
-    """The taxonomy that the paths of the rows spell; None when labels are single names.
+    """The taxonomy that the paths of the rows spell, each node called by its whole path; None when labels are flat.
 
-    A name under two parents is called by its whole path.
+    Without --sep and levels it is what Python makes of the same labels: paths where these show a hierarchy.
 
     >>> rows = [TextRow(2, "it purrs", [("Pet", "Cat")], ()), TextRow(3, "it barks", [("Pet", "Dog")], ())]
-    >>> taxonomy_of(Source("pets.csv", "csv"), rows, Columns(sep="/"))
-    Taxonomy(tree, 3 nodes, 2 leaves, depth 1)
+    >>> taxonomy_of(Source("pets.csv", "csv"), rows, Columns(sep="/")).leaves
+    ('Pet/Cat', 'Pet/Dog')
     """
     from taxolearn.datasets._names import build
-    from taxolearn.structure import Taxonomy
+    from taxolearn.problem.label_paths import separator_of, taxonomy_of_paths
 
     paths = list(dict.fromkeys(path for row in rows for path in row.paths))
+    joint = columns.joint
     if columns.sep is None and all(len(path) == 1 for path in paths):
-        return None
-    return build(source.name, None, Taxonomy.from_paths, paths, sep=columns.path_sep, repeated="path")
+        found = separator_of(path[0] for path in paths)
+        if found is None:
+            return None
+        say(f"labels are paths, split at {quoted(found)}")
+        paths, joint = [tuple(path[0].split(found)) for path in paths], found
+    return build(source.name, None, taxonomy_of_paths, paths, joint)
 
 
 def names_of(
@@ -223,26 +226,67 @@ def names_of(
     """The label of each row as a node of the taxonomy; lists of labels when some row has several.
 
     >>> names_of(Source("pets.csv", "csv"), [TextRow(2, "it purrs", [("Pet", "Cat")], ())], Columns(), None)
-    ['Cat']
+    ['Pet/Cat']
     """
-    cache: dict[Path, Hashable] = {}
-    found: list[list[Hashable]] = []
-    for row in rows:
-        for path in row.paths:
-            if path not in cache:
-                try:
-                    cache[path] = _node(path, columns, taxonomy)
-                except LabelError as error:
-                    raise FileFormatError(source.name, row.line, str(error)) from error
-        found.append([cache[path] for path in row.paths])
+    from taxolearn.problem.label_paths import and_others
+
+    node_of = {
+        path: _node(path, columns, taxonomy) for path in dict.fromkeys(p for r in rows for p in r.paths)
+    }
+    unknown = [path for path, node in node_of.items() if node is None]
+    if unknown and taxonomy is not None:
+        line = next(row.line for row in rows if unknown[0] in row.paths)
+        told = unknown_label(unknown[0], columns, taxonomy)
+        raise FileFormatError(source.name, line, told + and_others(len(unknown) - 1, "label"))
+    found = [[node_of[path] for path in row.paths] for row in rows]
     return found if any(len(names) > 1 for names in found) else [names[0] for names in found]
 
 
-def _node(path: Path, columns: Columns, taxonomy: Taxonomy | None) -> Hashable:
-    whole = columns.path_sep.join(path)
+def without_unknown(
+    source: Source, rows: Sequence[TextRow], columns: Columns, taxonomy: Taxonomy
+) -> list[TextRow]:
+    """The rows whose labels the taxonomy has; the others are refused, with the nearest names."""
+    told: dict[Path, str | None] = {}
+    kept = []
+    for row in rows:
+        for path in row.paths:
+            if path not in told:
+                known = _node(path, columns, taxonomy) is not None
+                told[path] = None if known else unknown_label(path, columns, taxonomy)
+        wrong = [told[path] for path in row.paths if told[path] is not None]
+        if wrong:
+            source.refuse("unknown", row.line, str(wrong[0]), row.text)
+        else:
+            kept.append(row)
+    return kept
+
+
+def unknown_label(path: Path, columns: Columns, taxonomy: Taxonomy) -> str:
+    """What is said about a label that the taxonomy does not have, with the nearest names.
+
+    >>> from taxolearn import Taxonomy
+    >>> unknown_label(("Pet", "Cta"), Columns(sep="/"), Taxonomy.from_paths(["Pet/Cat"]))
+    "unknown label 'Pet/Cta'; did you mean 'Cat'?"
+    """
+    from taxolearn.structure.names import hint
+
+    whole = columns.joint.join(path)
+    called = taxonomy.find(path[-1])
+    if len(called) > 1:
+        return f"{quoted(path[-1], limit=60)} may be {' or '.join(map(repr, called[:3]))}; give one of these"
+    todo = hint(path[-1], taxonomy.nodes) or hint(
+        whole, taxonomy.nodes, "correct it, or add it to the taxonomy"
+    )
+    return f"unknown label {quoted(whole, limit=60)}{todo}"
+
+
+def _node(path: Path, columns: Columns, taxonomy: Taxonomy | None) -> Hashable | None:
+    from taxolearn.problem.label_paths import find_label, find_node
+
     if taxonomy is None:
-        return path[-1]
-    if len(path) > 1 and whole in taxonomy:
-        return whole
-    taxonomy.id_of(path[-1])  # an unknown one is an error that names the nearest
-    return path[-1]
+        return columns.joint.join(path)
+    found = find_label(path[0], taxonomy) if len(path) == 1 else find_node(path, taxonomy, columns.joint)
+    if found is None:
+        called = taxonomy.find(path[-1])  # as the file of the taxonomy calls it otherwise
+        found = called[0] if len(called) == 1 else None
+    return found

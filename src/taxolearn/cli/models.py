@@ -11,6 +11,7 @@ import numpy as np
 
 from taxolearn.cli.outputs import Answer
 from taxolearn.errors import FileFormatError
+from taxolearn.structure.terms import check_shown_as
 from taxolearn.terminal import printable
 from taxolearn.vectors import PathVectors
 
@@ -37,10 +38,13 @@ class Model:
         self.fitted = fitted
         self.is_text = hasattr(fitted, "features_")
         self.estimator = fitted.estimator_ if self.is_text else fitted
-        self.taxonomy: Taxonomy | None = self.estimator.taxonomy
-        self.titles: dict[Hashable, str] = dict(getattr(fitted, "titles", None) or {})
+        self.taxonomy: Taxonomy | None = self.estimator.taxonomy_
+        terms = {} if self.taxonomy is None else self.taxonomy.terms
+        self.titles: dict[Hashable, str] = {name: term.label for name, term in terms.items() if term.label}
+        self.titles.update(getattr(fitted, "titles", None) or {})
         self.classes: list[Hashable] = fitted.classes_.tolist()
         self.multilabel = self.estimator.decoder_.several
+        self._shown_by = "name"
         self.path = lru_cache(maxsize=None)(self._path)
 
     @classmethod
@@ -72,10 +76,21 @@ class Model:
     def _path(self, name: Hashable) -> tuple[Hashable, ...]:
         return (name,) if self.taxonomy is None else self.taxonomy.shown_path(name)
 
-    def title(self, name: Hashable) -> str:
-        """The name, with its human title where there is one, as a terminal may show it."""
-        title = self.titles.get(name)
-        return printable(str(name) if title is None or title == name else f"{name} {title}")
+    def show(self, by: str) -> None:
+        """Call labels in answers by this: name, label, notation or id."""
+        check_shown_as(by)
+        self._shown_by = by
+
+    def _shown(self, name: Hashable) -> Hashable:
+        if self.taxonomy is None or self._shown_by == "name" or name not in self.taxonomy:
+            return name
+        shown: Hashable = self.taxonomy.show_as([name], self._shown_by)[0]
+        return shown
+
+    def title(self, name: Hashable, shown: Hashable = None) -> str:
+        """The name, or what is shown for it, with its human title where there is one, as a terminal may show it."""
+        title, shown = self.titles.get(name), name if shown is None else shown
+        return printable(str(shown) if title is None or title == name else f"{shown} {title}")
 
     def answers(self, rows: Any, top_k: int | None, beam: int | None = None) -> list[list[Answer]]:
         """The best labels of each row: top_k of them, or those that the model predicts; probabilities without beam."""
@@ -88,7 +103,7 @@ class Model:
             row = np.repeat(np.arange(len(found.indptr) - 1), np.diff(found.indptr))
             chances = self.estimator.predict_proba(features)[row, found.ids].tolist()
         answers = [
-            Answer(name, self.path(name), score, chance)
+            Answer(self._shown(name), tuple(map(self._shown, self.path(name))), score, chance)
             for name, score, chance in zip(names, found.scores.tolist(), chances, strict=True)
         ]
         return [answers[a:b] for a, b in pairwise(found.indptr.tolist())]
@@ -102,7 +117,7 @@ class Model:
 
     def labels(self, rows: Any) -> list[Any]:
         """The predicted label of each row, or its list of labels."""
-        answers = self.answers(rows, None)
+        answers = self.answers(rows, None)  # by name, unless told otherwise
         if self.multilabel:
             return [[answer.label for answer in found] for found in answers]
         return [found[0].label for found in answers]

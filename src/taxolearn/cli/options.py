@@ -29,15 +29,38 @@ Level = Annotated[
 ]
 Sep = Annotated[
     str | None,
-    typer.Option("--sep", help="Labels are paths, split here: / for Animal/Cat. Else single names."),
+    typer.Option(
+        "--sep",
+        help="Labels are paths, split here: / for Animal/Cat.",
+        show_default="/ or ' > ' where labels share names above",
+    ),
 ]
 LabelSep = Annotated[
     str | None, typer.Option("--label-sep", help="Several labels stand in one cell, separated by this.")
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Of the rows: latin-1, cp1252, utf-16, ...", show_default="utf-8"),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter", help="Between cells of CSV: one character, or tab.", show_default="by the header"
+    ),
+]
+SkipBad = Annotated[
+    str | None,
+    typer.Option(
+        "--skip-bad", metavar="FILE", help="Leave out rows that cannot be used, and list them in FILE."
+    ),
+]
 Output = Annotated[str, typer.Option("--output", "-o", help="Folder of the model; an older one is replaced.")]
 TaxonomyFile = Annotated[
     str | None,
-    typer.Option("--taxonomy", help="File of `parent child` lines; .tsv for names with blanks."),
+    typer.Option(
+        "--taxonomy",
+        help="SKOS, OBO, MeSH, code table, `A > B` or indented lines; or `parent child`, .tsv for names with blanks.",
+    ),
 ]
 GraphFile = Annotated[
     str | None,
@@ -51,7 +74,7 @@ Tol = Annotated[
     typer.Option(
         "--tol",
         help="Certified relative gap to reach.",
-        show_default="1e-3; 5e-2 for recursive, recursive-logistic",
+        show_default="1e-3; 1e-4 for one-vs-rest and recursive-logistic",
     ),
 ]
 Ngrams = Annotated[str, typer.Option("--ngrams", help="Lengths of word n-grams, as 1-2.")]
@@ -60,5 +83,11 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of every random choice."
 CsvSafe = Annotated[
     bool,
     typer.Option("--csv-safe", help="Put ' before texts that a spreadsheet would take for a formula."),
+]
+Show = Annotated[
+    str,
+    typer.Option(
+        "--show", help="What to call labels: name, label, notation or id, where the taxonomy has them."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, NamedTuple, cast
 
-from taxolearn.cli.inputs import plain_suffix
+from taxolearn.cli.inputs import STDIN, plain_suffix
 from taxolearn.datasets._files import safe_cell, writing
 from taxolearn.errors import DataError
+from taxolearn.files import same_target
 from taxolearn.terminal import printable
 
 OUTPUT_FORMATS = ("csv", "jsonl")
@@ -43,6 +44,18 @@ def output_format(path: str | None, asked: str | None) -> str:
             raise DataError(f"--to {asked} is not known; choose csv or jsonl")
         return asked
     return "jsonl" if path is not None and plain_suffix(path) in (".jsonl", ".ndjson") else "csv"
+
+
+def keep_input(source: str, output: str, option: str = "--output") -> None:
+    """Refuse to write over a file that is read.
+
+    >>> keep_input("rows.csv", "./rows.csv")
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: --output ./rows.csv is the file that is read, and would be lost; give another name
+    """
+    if source != STDIN and same_target(output, source):
+        raise DataError(f"{option} {output} is the file that is read, and would be lost; give another name")
 
 
 @contextlib.contextmanager

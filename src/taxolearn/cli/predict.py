@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taxolearn.cli.console import Progress
-from taxolearn.cli.options import CsvSafe, Format, ModelFolder, Text
+from taxolearn.cli.options import CsvSafe, Delimiter, Encoding, Format, ModelFolder, Show, Text
 
 if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
@@ -29,7 +30,10 @@ def predict(
     format: Format = None,
     text: Text = None,
     sentence: Annotated[
-        str | None, typer.Option("--sentence", "-s", help="Answer this one text instead of a file.")
+        list[str] | None,
+        typer.Option(
+            "--sentence", "-s", metavar="TEXT", help="Answer this text instead of a file; may be repeated."
+        ),
     ] = None,
     keep: Annotated[
         list[str] | None, typer.Option("--keep", help="Column of the input to copy to the answers.")
@@ -52,6 +56,9 @@ def predict(
         str | None, typer.Option("--to", help="csv or jsonl; else by the suffix of --output.")
     ] = None,
     csv_safe: CsvSafe = False,
+    show: Show = "name",
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
 ) -> None:
     """Answer each row of a file, or of standard input, with path, score and probability.
 
@@ -62,21 +69,29 @@ def predict(
     from taxolearn.cli.inputs import STDIN, open_source
     from taxolearn.cli.labels import Columns
     from taxolearn.cli.models import Model
-    from taxolearn.cli.outputs import answer_writer, output_format, text_output
+    from taxolearn.cli.outputs import answer_writer, keep_input, output_format, text_output
+    from taxolearn.errors import DataError
     from taxolearn.files import check_output
 
     kept = keep or []
     answers_format = output_format(output, to)
     if output is not None:
         check_output(output)  # rather now than after reading the model
-    source = open_source(rows, format) if sentence is None else None
+        keep_input(rows, output)
+        if Path(output).resolve().parent == Path(model).resolve():
+            raise DataError(f"--output {output} is inside the model folder; give another place")
+    if sentence and rows != STDIN:
+        raise DataError(f"--sentence and the file {rows} are two ways to give texts; give one")
+    source = None if sentence else open_source(rows, format, encoding, delimiter)
     loaded = Model.load(model)
+    loaded.show(show)
     if source is not None:
         loaded.check_takes(source)
         chunks = _chunks(source, loaded, Columns(text=text), kept)
     else:
         loaded.check_takes(open_source(STDIN, "lines"))
-        chunks = iter([([sentence], [()])])
+        texts = sentence or []
+        chunks = iter([(texts, [()] * len(texts))])
     with text_output(output) as stream, Progress("answered") as progress:
         write = answer_writer(stream, answers_format, kept if source is not None else (), csv_safe)
         row = 0
@@ -105,6 +120,7 @@ def _chunks(source: Source, model: Model, columns: Columns, keep: Sequence[str])
 
 
 def _libsvm_chunks(source: Source, model: Model, keep: Sequence[str]) -> Iterator[Chunk]:
+    from taxolearn.cli.data import finite_only
     from taxolearn.datasets._files import line_blocks
     from taxolearn.datasets._rows import RowReader
     from taxolearn.errors import DataError, FileFormatError
@@ -113,7 +129,7 @@ def _libsvm_chunks(source: Source, model: Model, keep: Sequence[str]) -> Iterato
         raise DataError("libsvm rows have no columns to --keep")
     width = model.estimator.n_features_in_
     line = 0
-    with source.bytes() as stream:
+    with finite_only(), source.bytes() as stream:
         for block, line in line_blocks(stream):
             reader = RowReader(source.name, str, n_features=width)
             reader.read(io.BytesIO(block), first_line=line)

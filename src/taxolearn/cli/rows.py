@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
+import io
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
+from taxolearn.cli.console import say
 from taxolearn.cli.inputs import Source
-from taxolearn.datasets._files import _BOM, decoded, quoted
+from taxolearn.datasets._files import decoded, quoted
 from taxolearn.datasets.jsonl import _record
-from taxolearn.datasets.level_table import _checked_rows
 from taxolearn.errors import FileFormatError
+from taxolearn.opening import BOM
 
 _PARQUET_ROWS = 4096  # rows of a Parquet file read at a time
 
@@ -51,46 +56,121 @@ def open_table(source: Source) -> Iterator[Table]:
     limit = csv.field_size_limit(sys.maxsize)  # texts may be long
     try:
         with source.bytes() as stream:
+            bad: set[int] = set()  # lines with bytes that are no text
             if source.format in ("csv", "tsv"):
                 # Line by line, not through a text stream, whose blocks would blur where a bad byte is.
-                lines = (text for _, text in _lines(source, stream, keep_ends=True))
-                delimiter = "," if source.format == "csv" else "\t"
-                yield _delimited(source, csv.reader(lines, delimiter=delimiter, strict=True))
+                yield _delimited(source, _lines(source, stream, bad, keep_ends=True), bad)
             elif source.format == "jsonl":
-                yield _json(source, _lines(source, stream))
+                yield _json(source, ((n, text) for n, text in _lines(source, stream, bad) if n not in bad))
             else:
-                rows = ((line, (text,)) for line, text in _lines(source, stream))
+                rows = ((line, (text,)) for line, text in _lines(source, stream, bad) if line not in bad)
                 yield Table(["text"], lambda names: rows)
     finally:
         csv.field_size_limit(limit)
 
 
-def _lines(source: Source, stream: Any, *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
+def _lines(
+    source: Source, stream: Any, bad: set[int], *, keep_ends: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Numbered lines of text; those that cannot be decoded are `bad`, and show what can be shown."""
     number = 0
-    for number, raw in enumerate(stream, 1):
+    for number, raw in enumerate(_encoded(source, stream), 1):
         if number == 1:
-            raw = raw.removeprefix(_BOM)
-        yield number, decoded(source.name, number, raw if keep_ends else raw.rstrip(b"\r\n"))
+            if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise FileFormatError(source.name, 1, "the file is UTF-16; give --encoding utf-16")
+            raw = raw.removeprefix(BOM)
+        raw = raw if keep_ends else raw.rstrip(b"\r\n")
+        try:
+            yield number, decoded(source.name, number, raw)
+        except FileFormatError as error:
+            message = error.message.replace(
+                "convert the file to UTF-8", "give --encoding cp1252, latin-1, ..."
+            )
+            shown = raw.decode("utf-8", "replace").replace("\0", "\ufffd")
+            source.refuse("encoding", number, message, shown.rstrip("\r\n"))
+            bad.add(number)
+            yield number, shown
     if number == 0:
         raise FileFormatError(source.name, None, "the file is empty")
 
 
-def _delimited(source: Source, reader: Any) -> Table:
-    rows = _checked_rows(source.name, reader)
+def _encoded(source: Source, stream: Any) -> Iterator[bytes]:
+    """The lines of the file as UTF-8."""
+    if source.encoding is None:
+        yield from stream
+        return
+    lines = io.TextIOWrapper(stream, encoding=source.encoding, newline="")
+    number = 0
+    try:
+        for number, text in enumerate(lines, 1):
+            yield (text.removeprefix("\ufeff") if number == 1 else text).encode()
+    except UnicodeError as error:
+        message = f"expected text in {source.encoding} ({error}); give another --encoding"
+        raise FileFormatError(source.name, number + 1, message) from error
+    finally:
+        lines.detach()
+
+
+def sniffed_delimiter(header: str, usual: str) -> str:
+    """What separates the cells of a header: that of the most cells, of equals the usual one.
+
+    >>> sniffed_delimiter("title;path", ","), sniffed_delimiter('"a;b",c', ","), sniffed_delimiter("text", ",")
+    (';', ',', ',')
+    """
+    cells = {
+        mark: len(next(csv.reader([header], delimiter=mark), ())) for mark in (usual, ",", ";", "\t", "|")
+    }
+    return max(cells, key=lambda mark: cells[mark])
+
+
+def _delimited(source: Source, lines: Iterator[tuple[int, str]], bad: set[int]) -> Table:
+    usual = "," if source.format == "csv" else "\t"
+    number, first = next(lines)
+    told = first.strip()
+    if told.lower().startswith("sep=") and len(told) == 5:  # how Excel is told
+        delimiter, skipped = source.delimiter or told[4], number
+    else:
+        delimiter, skipped = source.delimiter or sniffed_delimiter(first, usual), 0
+        lines = chain([(number, first)], lines)
+    if delimiter != usual and source.delimiter is None:
+        say(f"{source.name}: cells are separated by {delimiter!r}")
+    reader = csv.reader((text for _, text in lines), delimiter=delimiter, strict=True)
+    rows = _numbered(source, reader, skipped)
     _, header = next(rows, (1, []))
-    _check_names(source, header, 1)
+    _check_names(source, header, 1 + skipped)
+    last = reader.line_num + skipped
 
     def pick(names: Sequence[str]) -> Picked:
+        nonlocal last
         places = [header.index(name) for name in names]
         # With one place itemgetter returns the cell itself, not a tuple of it.
         chosen = itemgetter(*places) if len(places) > 1 else lambda cells: tuple(cells[k] for k in places)
         for line, cells in rows:
+            before, last = last, line
+            if bad and not bad.isdisjoint(range(before + 1, line + 1)):
+                continue  # told already
             if len(cells) != len(header):
                 message = f"expected {len(header)} cells, found {len(cells)}"
-                raise FileFormatError(source.name, line, message)
+                source.refuse("cells", line, message, delimiter.join(cells))
+                continue
             yield line, chosen(cells)
 
     return Table(header, pick)
+
+
+def _numbered(source: Source, reader: Any, skipped: int) -> Iterator[tuple[int, list[str]]]:
+    """The rows with their last line; those whose quotes go wrong are refused."""
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            line = reader.line_num + skipped
+            source.refuse("quotes", line, f"expected a row of a CSV table, found: {error}")
+            continue
+        if cells:
+            yield reader.line_num + skipped, cells
 
 
 def _check_names(source: Source, header: Sequence[str], line: int | None) -> None:
@@ -101,26 +181,35 @@ def _check_names(source: Source, header: Sequence[str], line: int | None) -> Non
 
 
 def _json(source: Source, lines: Iterator[tuple[int, str]]) -> Table:
-    records = ((line, _record(source.name, line, raw)) for line, raw in lines if raw.strip())
+    records = _records(source, lines)
     first = next(records, None)
     if first is None:
+        for problem in source.left_out.problems if source.left_out is not None else ():
+            raise FileFormatError(source.name, problem.line, problem.message)
         raise FileFormatError(source.name, None, "expected JSON objects, one a line, found none")
 
     def pick(names: Sequence[str]) -> Picked:
-        for line, record in _chain(first, records):
+        for line, record in chain([first], records):
             missing = [name for name in names if name not in record]
             if missing:
                 found = quoted(", ".join(record), limit=100)
                 message = f"expected the field {quoted(missing[0])}, found {found}"
-                raise FileFormatError(source.name, line, message)
+                source.refuse("cells", line, message, json.dumps(record, ensure_ascii=False, default=str))
+                continue
             yield line, tuple(record[name] for name in names)
 
     return Table(list(first[1]), pick)
 
 
-def _chain(first: Any, others: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from others
+def _records(source: Source, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, raw in lines:
+        if raw.strip():
+            try:
+                record = _record(source.name, line, raw)
+            except FileFormatError as error:
+                source.refuse("record", line, error.message, raw)
+                continue
+            yield line, record
 
 
 def _parquet(source: Source) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from taxolearn.metrics.levels import LevelScores
     from taxolearn.structure import Taxonomy
 
 _TITLES = {
@@ -55,6 +56,38 @@ def score_rows(scores: dict[str, float]) -> list[list[str]]:
     return [
         [_TITLES[name], f"{value:,}" if name == "rows" else f"{value:.4f}"] for name, value in scores.items()
     ]
+
+
+def level_rows(levels: Sequence[LevelScores]) -> list[list[str]]:
+    """Scores by level as rows of a printed table.
+
+    >>> from taxolearn.metrics.levels import LevelScores
+    >>> level_rows([LevelScores(1, 1200, 0.5, 0.5, 0.25)])
+    [['1', '1,200', '0.5000', '0.5000', '0.2500']]
+    """
+    return [
+        [str(level), f"{rows:,}", *(f"{score:.4f}" for score in scores)] for level, rows, *scores in levels
+    ]
+
+
+def candidate_rows(tried: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """The candidates of --features auto as rows of a printed table; the chosen one has a star.
+
+    >>> candidate_rows([{"settings": {"analyzer": "char"}, "score": 0.5, "n_features": 10, "problem": None}])
+    [['analyzer=char *', '10', '0.5000']]
+    """
+    usable = [entry["score"] for entry in tried if entry["problem"] is None]
+    best = usable.index(max(usable)) if usable else -1
+    found, place = [], 0
+    for entry in tried:
+        title = ", ".join(f"{name}={value}" for name, value in entry["settings"].items()) or "words"
+        if entry["problem"] is not None:
+            found.append([title, f"{entry['n_features']:,}", entry["problem"]])
+            continue
+        chosen = " *" if place == best else ""
+        place += 1
+        found.append([title + chosen, f"{entry['n_features']:,}", f"{entry['score']:.4f}"])
+    return found
 
 
 def chapter_of(taxonomy: Taxonomy) -> Callable[[Hashable], Hashable]:

@@ -9,6 +9,8 @@ import typer
 from taxolearn.cli.console import Progress, out, say, solver_progress
 from taxolearn.cli.method_list import find_method, make_estimator
 from taxolearn.cli.options import (
+    Delimiter,
+    Encoding,
     Format,
     Jobs,
     Label,
@@ -19,6 +21,7 @@ from taxolearn.cli.options import (
     Rows,
     Seed,
     Sep,
+    SkipBad,
     TaxonomyFile,
     Text,
     Tol,
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from taxolearn.selection.trials import Selection
     from taxolearn.structure import Taxonomy
 
-_METRICS = ("accuracy", "tree_loss")
+_METRICS = ("accuracy", "tree_loss", "micro_f1", "macro_f1", "example_f1")
 
 
 def select(
@@ -43,6 +46,9 @@ def select(
     level: Level = None,
     sep: Sep = None,
     label_sep: LabelSep = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    skip_bad: SkipBad = None,
     taxonomy: TaxonomyFile = None,
     method: Annotated[
         list[str] | None,
@@ -58,7 +64,11 @@ def select(
         typer.Option("--lambdas", help="Values to try, as 1e-4,1e-3,0.01.", show_default="1e-8 to 1e2"),
     ] = None,
     metric: Annotated[
-        str, typer.Option("--metric", help="What decides: accuracy or tree_loss.")
+        str,
+        typer.Option(
+            "--metric",
+            help="What decides: accuracy or tree_loss; with several labels also micro_f1, macro_f1, example_f1.",
+        ),
     ] = "accuracy",
     holdout: Annotated[float, typer.Option("--holdout", help="Share of the rows to hold out.")] = 0.2,
     plot: Annotated[
@@ -81,31 +91,36 @@ def select(
 
     C is 1 / (2 lambda). "normalized" stands for several candidates: node weights (7) and (6) with rho = 2,
     on DAGs also with the directional constraint, each with objective (10) and (13) of its paper.
-    Every trial is printed; of equally good ones the largest lambda wins. One label per row only.
+    Every trial is printed; of equally good ones the largest lambda wins.
+    With several labels per row, --metric says which F1 is served (accuracy asks for whole sets).
     Features of texts are made once, from all texts: words of held-out rows are known, their labels are not.
     Exit code 1: the model was saved, but its certified gap is above --tol.
     """
     from taxolearn.cli.data import read_labelled
     from taxolearn.cli.inputs import about, open_source
-    from taxolearn.cli.labels import Columns, read_taxonomy
+    from taxolearn.cli.labels import Columns
+    from taxolearn.cli.outputs import keep_input
+    from taxolearn.cli.taxonomy_files import read_taxonomy
     from taxolearn.storage.folders import check_folder
 
     for name in method or ():
         find_method(name)
     grid = _numbers(lambdas)
     if metric not in _METRICS:
-        raise DataError(f"--metric {metric} is not known; choose {' or '.join(_METRICS)}")
+        raise DataError(f"--metric {metric} is not known; choose {', '.join(_METRICS)}")
     if not 0 < holdout < 1:
         raise DataError(f"--holdout {holdout:g} is not a share of the rows; give a number between 0 and 1")
     if plot is not None:
         from taxolearn.selection.trials import check_picture
 
         check_picture(plot)
+        keep_input(rows, plot, "--plot")
     check_folder(output)  # rather now than after all the trials
-    source = open_source(rows, format)
+    source = open_source(rows, format, encoding, delimiter)
     maker = None if source.format == "libsvm" else text_features(features, ngrams)
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)
-    data = read_labelled(source, columns, None if taxonomy is None else read_taxonomy(taxonomy))
+    tree = None if taxonomy is None else read_taxonomy(taxonomy)
+    data = read_labelled(source, columns, tree, skip_bad=skip_bad)
     settings = {"n_jobs": jobs, "max_seconds": max_seconds, "random_state": seed}
     with about(source):
         if metric == "tree_loss" and data.taxonomy is None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from taxolearn.metrics.ancestors import hierarchical_f1, hierarchical_precision, hierarchical_recall
 from taxolearn.metrics.distances import tree_loss
-from taxolearn.metrics.flat import accuracy, jaccard, macro_f1, micro_f1, zero_one_loss
+from taxolearn.metrics.flat import accuracy, example_f1, jaccard, macro_f1, micro_f1, zero_one_loss
 from taxolearn.metrics.lca import lca_f1, lca_precision, lca_recall
 from taxolearn.metrics.propensity import propensities, propensity_scored_precision_at_k
 from taxolearn.metrics.ranking import ndcg_at_k, precision_at_k
 
 __all__ = [
     "accuracy",
+    "example_f1",
     "hierarchical_f1",
     "hierarchical_precision",
     "hierarchical_recall",

@@ -55,6 +55,19 @@ def jaccard(
     return weighted_mean(ratio(both, either, either), weights)
 
 
+def example_f1(
+    y_true: Any, y_pred: Any, taxonomy: Taxonomy | None = None, *, sample_weight: Any = None
+) -> float:
+    """Mean over rows of the F1 of their label sets, 2 |T & P| / (|T| + |P|); 1 where both are empty.
+
+    >>> example_f1([["a", "b"], ["c"]], [["a"], ["c"]])
+    0.8333333333333333
+    """
+    true, pred, weights = checked(y_true, y_pred, taxonomy, sample_weight)
+    total = np.diff(true.indptr) + np.diff(pred.indptr)
+    return weighted_mean(ratio(2 * _shared_sizes(true, pred), total, total), weights)
+
+
 def micro_f1(
     y_true: Any, y_pred: Any, taxonomy: Taxonomy | None = None, *, sample_weight: Any = None
 ) -> float:

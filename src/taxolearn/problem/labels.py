@@ -1,8 +1,8 @@
 """Labels of every accepted form, as one CSR of ids.
 
-Accepted: a 1-D array, series or list of names; a list of lists, sets or tuples of names (multi-label); a
-sparse or dense 0/1
-indicator over the nodes; a table, or 2-D array of strings, with one column a level and empty cells for shorter paths.
+Accepted: a 1-D array, series or list of names, of paths such as "Books/History" or of tuples ("Books", "History"); a
+list of lists or sets of these (multi-label); a sparse or dense 0/1 indicator over the nodes; a table, or 2-D array of
+strings, with one column per level and empty cells for shorter paths.
 """
 
 from __future__ import annotations
@@ -17,8 +17,17 @@ import scipy.sparse as sp
 
 from taxolearn.errors import LabelError, TaxonomyError
 from taxolearn.problem.inputs import check_sparse_indices
+from taxolearn.problem.label_paths import (
+    and_others,
+    find_label,
+    nodes_at,
+    path_name,
+    separator_of,
+    taxonomy_of_paths,
+    warn_of_paths,
+)
 from taxolearn.structure import Taxonomy
-from taxolearn.structure.names import hint, is_empty, show
+from taxolearn.structure.names import is_empty, show
 from taxolearn.structure.path_builders import path_of_row
 from taxolearn.structure.tables import read_table
 
@@ -29,6 +38,8 @@ Form = Literal["names", "sets", "indicator", "levels"]
 class Labels:
     """Which labels each row has: ids `indices[indptr[i]:indptr[i+1]]`, sorted, into `names`.
 
+    `taxonomy` is the one whose nodes the names are: the given one, or the one that the labels spell.
+
     >>> labels = encode_labels([["b"], ["a", "b"]])
     >>> labels.names, labels.indptr.tolist(), labels.indices.tolist(), labels.multilabel
     (('a', 'b'), [0, 1, 3], [1, 0, 1], True)
@@ -38,6 +49,7 @@ class Labels:
     indices: npt.NDArray[np.int32]
     names: tuple[Hashable, ...]
     form: Form
+    taxonomy: Taxonomy | None = None
 
     @property
     def n_rows(self) -> int:
@@ -76,9 +88,17 @@ class Labels:
 
 
 def encode_labels(
-    y: Any, taxonomy: Taxonomy | None = None, *, allow_empty: bool = False, what: str = "y"
+    y: Any,
+    taxonomy: Taxonomy | None = None,
+    *,
+    allow_empty: bool = False,
+    what: str = "y",
+    build: bool = False,
 ) -> Labels:
     """Labels of any accepted form as ids of the taxonomy's nodes, or of the sorted distinct labels.
+
+    With `build`, and without a taxonomy, labels that spell one (level columns, tuples, paths in strings) are ids of its
+    nodes.
 
     >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
     >>> encode_labels(["Dog", "Animal"], tree).indices.tolist()
@@ -92,10 +112,10 @@ def encode_labels(
     if form == "indicator":
         return _from_indicator(rows, taxonomy, allow_empty, what)
     if form == "levels":
-        return _from_levels(rows, taxonomy, what)
+        return _from_levels(rows, taxonomy, what, build)
     if form == "sets":
-        return _from_sets(rows, taxonomy, allow_empty, what)
-    return _from_names(rows, taxonomy, what)
+        return _from_sets(rows, taxonomy, allow_empty, what, build)
+    return _from_names(rows, taxonomy, what, build)
 
 
 def align_labels(
@@ -169,9 +189,14 @@ def _recognise(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]
         y = y.tolist()
     if _holds_indicator_rows(y, taxonomy):
         return "indicator", np.array(y)
-    if _holds_sets(y, taxonomy):
+    kinds = {_is_collection(entry) for entry in y}
+    # a taxonomy may have tuples as names: then such tuples, among other names or alone, are one name a row
+    if kinds <= {None} or (taxonomy is not None and all(entry in taxonomy for entry in y)):
+        return "names", y
+    if "set" in kinds:
         return "sets", y
-    return "names", y
+    paths = [entry if isinstance(entry, tuple) else (entry,) for entry in y]
+    return "levels", ([f"name {j}" for j in range(max(map(len, paths)))], paths)
 
 
 def _holds_indicator_rows(y: list[Any], taxonomy: Taxonomy | None) -> bool:
@@ -194,12 +219,11 @@ def _is_row(entry: Any) -> bool:
     return isinstance(entry, list) or (isinstance(entry, np.ndarray) and entry.ndim == 1)
 
 
-def _holds_sets(y: list[Any], taxonomy: Taxonomy | None) -> bool:
-    collections = [isinstance(entry, list | tuple | set | frozenset | np.ndarray) for entry in y]
-    if not any(collections):
-        return False
-    # a taxonomy may have tuples as names: then such tuples, among other names or alone, are one name a row
-    return not (taxonomy is not None and all(entry in taxonomy for entry in y))
+def _is_collection(entry: Any) -> Literal["path", "set"] | None:
+    """Tuples are paths; lists and sets are sets of labels."""
+    if isinstance(entry, tuple):
+        return "path"
+    return "set" if isinstance(entry, list | set | frozenset | np.ndarray) else None
 
 
 def _recognise_table(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]:
@@ -236,18 +260,18 @@ def _from_indicator(y: Any, taxonomy: Taxonomy | None, allow_empty: bool, what: 
     indptr = matrix.indptr.astype(np.int64)
     # without a taxonomy a row of zeros is a plain "none of these", as scikit-learn has it
     _check_empty(indptr, allow_empty or taxonomy is None, what)
-    return Labels(indptr, matrix.indices.astype(np.int32), names, "indicator")
+    return Labels(indptr, matrix.indices.astype(np.int32), names, "indicator", taxonomy)
 
 
-def _from_names(y: Any, taxonomy: Taxonomy | None, what: str) -> Labels:
+def _from_names(y: Any, taxonomy: Taxonomy | None, what: str, build: bool) -> Labels:
     distinct, inverse = _factorize(y, what)
     for position, name in enumerate(distinct):
         if is_empty(name):
             row = int(np.flatnonzero(inverse == position)[0])
             raise LabelError(f"{what}, row {row} has an empty label {show(name)}; every row needs a label")
-    ids, names = _resolve(distinct, inverse, taxonomy, what)
+    ids, names, known = _resolve(distinct, inverse, taxonomy, what, build=build)
     indptr = np.arange(len(inverse) + 1, dtype=np.int64)
-    return Labels(indptr, ids[inverse], names, "names")
+    return Labels(indptr, ids[inverse], names, "names", known)
 
 
 def _factorize(y: Any, what: str) -> tuple[list[Any], npt.NDArray[np.int64]]:
@@ -273,19 +297,26 @@ def _resolve(
     taxonomy: Taxonomy | None,
     what: str,
     rows: Any = None,
-) -> tuple[npt.NDArray[np.int32], tuple[Hashable, ...]]:
-    """Ids of the distinct labels: nodes of the taxonomy, or places in their sorted list."""
+    *,
+    build: bool = False,
+) -> tuple[npt.NDArray[np.int32], tuple[Hashable, ...], Taxonomy | None]:
+    """Ids of the distinct labels: nodes of the taxonomy, given or built, or places in their sorted list."""
+    if taxonomy is None and build and (sep := separator_of(distinct)) is not None:
+        taxonomy = taxonomy_of_paths([name.split(sep) for name in distinct], sep)
     if taxonomy is None:
         names = _sorted_names(distinct)
         lookup = {name: i for i, name in enumerate(names)}
-        return np.array([lookup[name] for name in distinct], dtype=np.int32), names
-    for position, name in enumerate(distinct):
-        if name not in taxonomy:
-            first = int(np.flatnonzero(inverse == position)[0])
-            row = first if rows is None else int(rows[first])
-            todo = hint(name, taxonomy.nodes, "correct it, or add it to the taxonomy")
-            raise LabelError(f"{what}, row {row}: unknown label {show(name)}{todo}")
-    return taxonomy.ids_of(list(distinct)), taxonomy.nodes
+        return np.array([lookup[name] for name in distinct], dtype=np.int32), names, None
+    found = [find_label(name, taxonomy) for name in distinct]
+    unknown = [position for position, name in enumerate(found) if name is None]
+    if unknown:
+        first = int(np.flatnonzero(inverse == unknown[0])[0])
+        row, name = first if rows is None else int(rows[first]), distinct[unknown[0]]
+        todo = taxonomy.hint_at(name, "correct it, or add it to the taxonomy")
+        raise LabelError(
+            f"{what}, row {row}: unknown label {show(name)}{todo}{and_others(len(unknown) - 1, 'label')}"
+        )
+    return taxonomy.ids_of(found), taxonomy.nodes, taxonomy
 
 
 def _sorted_names(names: Iterable[Any]) -> tuple[Hashable, ...]:
@@ -296,7 +327,9 @@ def _sorted_names(names: Iterable[Any]) -> tuple[Hashable, ...]:
         return tuple(sorted(unique, key=lambda name: (type(name).__name__, repr(name))))
 
 
-def _from_sets(y: list[Any], taxonomy: Taxonomy | None, allow_empty: bool, what: str) -> Labels:
+def _from_sets(y: list[Any], taxonomy: Taxonomy | None, allow_empty: bool, what: str, build: bool) -> Labels:
+    if build and taxonomy is None:
+        warn_of_paths(y, what)
     lengths = np.empty(len(y), dtype=np.int64)
     flat: list[Any] = []
     for row, entry in enumerate(y):
@@ -307,6 +340,8 @@ def _from_sets(y: list[Any], taxonomy: Taxonomy | None, allow_empty: bool, what:
             )
         lengths[row] = len(entry)
         flat.extend(entry)
+    if taxonomy is None:
+        flat = [path_name(name) if isinstance(name, tuple) else name for name in flat]
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     _check_empty(indptr, allow_empty, what)
     row_of = np.repeat(np.arange(len(y)), lengths)
@@ -321,48 +356,34 @@ def _from_sets(y: list[Any], taxonomy: Taxonomy | None, allow_empty: bool, what:
         if is_empty(name):
             row = int(row_of[np.flatnonzero(inverse == position)[0]])
             raise LabelError(f"{what}, row {row} has an empty label {show(name)} among its labels; remove it")
-    ids, names = _resolve(distinct, inverse, taxonomy, what, row_of)
+    ids, names, known = _resolve(distinct, inverse, taxonomy, what, row_of, build=build)
     indicator = sp.csr_array(
         (np.ones(len(inverse)), ids[inverse], indptr), shape=(len(y), max(1, len(names)))
     )
     indicator.sum_duplicates()  # a label said twice counts once
-    return Labels(indicator.indptr.astype(np.int64), indicator.indices.astype(np.int32), names, "sets")
+    return Labels(indicator.indptr.astype(np.int64), indicator.indices.astype(np.int32), names, "sets", known)
 
 
 def _from_levels(
-    table: tuple[list[str], list[Sequence[Any]]], taxonomy: Taxonomy | None, what: str
+    table: tuple[list[str], list[Sequence[Any]]], taxonomy: Taxonomy | None, what: str, build: bool
 ) -> Labels:
     levels, rows = table
     paths: dict[tuple[Hashable, ...], int] = {}
     codes = np.empty(len(rows), dtype=np.int64)
+    known, several = taxonomy, len(levels) > 1
     try:
         for position, row in enumerate(rows):
             codes[position] = paths.setdefault(tuple(path_of_row(row, levels, position)), len(paths))
-        known = taxonomy or Taxonomy.from_paths([list(path) for path in paths], repeated="path")
+        if known is None and build and several:
+            known = taxonomy_of_paths(paths)
     except TaxonomyError as error:
         raise LabelError(f"{what}: {error}") from None
-    distinct = [_node_at(path, known, codes, number, what) for number, path in enumerate(paths)]
-    ids, names = _resolve(distinct, codes, taxonomy, what)
-    return Labels(np.arange(len(rows) + 1, dtype=np.int64), ids[codes], names, "levels")
-
-
-def _node_at(
-    path: tuple[Hashable, ...], taxonomy: Taxonomy, codes: npt.NDArray[np.int64], number: int, what: str
-) -> Hashable:
-    """The node that a path of names leads to; its name may be the last component or the whole path."""
-    last = path[-1]
-    if last in taxonomy:
-        above = taxonomy.ancestors(last)
-        if all(name in above for name in path[:-1]):
-            return last
-    for whole in ("/".join(map(str, path)), path):
-        if whole in taxonomy:
-            return whole
-    row = int(np.flatnonzero(codes == number)[0])
-    told = f"{what}, row {row}: the taxonomy has no path {show('/'.join(map(str, path)))}"
-    if last in taxonomy:
-        raise LabelError(f"{told}; {show(last)} stands at {show('/'.join(map(str, taxonomy.path(last))))}")
-    raise LabelError(f"{told}{hint(last, taxonomy.nodes)}")
+    if taxonomy is not None:
+        distinct = nodes_at(list(paths), taxonomy, codes, what)
+    else:
+        distinct = [path_name(path) if several else path[0] for path in paths]
+    ids, names, known = _resolve(distinct, codes, known, what, build=build)
+    return Labels(np.arange(len(rows) + 1, dtype=np.int64), ids[codes], names, "levels", known)
 
 
 def _check_empty(indptr: npt.NDArray[np.int64], allow_empty: bool, what: str) -> None:

@@ -238,6 +238,8 @@ def make_problem(
     class_weight: Any = None,
     empty_classes: Literal["drop", "keep"] = "drop",
     checked: bool = False,
+    build: bool = False,
+    leaf_only: bool = False,
 ) -> Problem:
     """Check everything a user hands to `fit` and put it into one form.
 
@@ -246,7 +248,8 @@ def make_problem(
     label per row each row weighs as its class; with more, the weight of class l applies to the rows of l in the problem
     l against the rest, while the rest weighs 1. `empty_classes="keep"` makes every leaf of the taxonomy a class, those
     without rows too: for methods in which the taxonomy gives them vectors. `checked` says that X comes from
-    `check_matrix`.
+    `check_matrix`. With `build`, and without a taxonomy, that is the one which the labels spell, if they do.
+    With `leaf_only` only leaves of the taxonomy are classes; rows without a leaf among their labels weigh nothing.
 
     >>> make_problem([[0.0], [1.0]], ["a"])
     Traceback (most recent call last):
@@ -258,7 +261,8 @@ def make_problem(
         raise DataError(
             f"taxonomy must be a taxolearn.Taxonomy or None, not {show(taxonomy)}; build one with from_edges"
         )
-    labels = encode_labels(y, taxonomy)
+    labels = encode_labels(y, taxonomy, build=build)
+    taxonomy = labels.taxonomy
     n = matrix.shape[0]
     if n == 0:
         raise DataError("X has no rows (0 samples); at least one row per class is required")
@@ -270,6 +274,10 @@ def make_problem(
     row_weight = np.ones(n) if rows is None else rows
 
     indicator = labels.matrix()
+    if leaf_only and taxonomy is not None:
+        indicator = sp.csr_array(indicator * taxonomy.is_leaf[None, :].astype(np.float64))
+        indicator.eliminate_zeros()
+        row_weight = row_weight * (np.diff(indicator.indptr) > 0)
     counts = np.asarray(indicator.T @ (row_weight > 0).astype(np.float64)).ravel()
     if labels.form == "indicator" and taxonomy is None:
         kept = np.arange(len(labels.names))

@@ -39,7 +39,8 @@ def pack_classifier(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     ('OneVsRestSVM', 2.0, ['a', 'b'], 'certificate/dual')
     """
     parameters = estimator.get_params(deep=False)
-    taxonomy = parameters.pop("taxonomy")
+    parameters.pop("taxonomy")
+    taxonomy = estimator.taxonomy_
     classes, certificate = estimator.classes_, estimator.certificate_
     weights_header, arrays = pack_vectors(estimator.vectors_)
     decoder = estimator.decoder_
@@ -77,6 +78,7 @@ def pack_classifier(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     }
     if taxonomy is not None:
         header["taxonomy"], taxonomy_arrays = pack_taxonomy(taxonomy)
+        header["labels"]["spell_taxonomy"] = estimator.taxonomy is None
         arrays |= taxonomy_arrays
     return header, arrays
 
@@ -92,13 +94,14 @@ def unpack_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, *, full
     taxonomy = None
     if entry(header, "taxonomy", dict | None) is not None:
         taxonomy = unpack_taxonomy(header["taxonomy"], arrays)
-    estimator: Any = kind(**unpack_params(header, kind), taxonomy=taxonomy)
+    given = None if _is_spelt(header) else taxonomy
+    estimator: Any = kind(**unpack_params(header, kind), taxonomy=given)
     try:
         estimator._check_parameters()
     except DataError as error:
         raise ModelError(f"stored parameters: {error}") from None
     weights = unpack_vectors(entry(header, "weights", dict), arrays, full=full)
-    estimator.vectors_ = weights
+    estimator.vectors_, estimator.taxonomy_ = weights, taxonomy
     estimator.n_features_in_ = weights.n_features
     estimator.classes_ = _classes(entry(header, "classes", dict), taxonomy)
     n_classes = len(estimator.classes_)
@@ -148,6 +151,11 @@ def entry(header: Any, key: str, kind: Any) -> Any:
     if not isinstance(value, kind) or (type(value) is bool and kind is not bool):
         raise ModelError(f"the header has no valid entry {key!r}")
     return value
+
+
+def _is_spelt(header: dict[str, Any]) -> bool:
+    """Whether the taxonomy was that which the labels spell; models of older versions do not know it."""
+    return bool(entry({"spell_taxonomy": False, **entry(header, "labels", dict)}, "spell_taxonomy", bool))
 
 
 def unpack_params(header: dict[str, Any], kind: type) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from taxolearn.storage.packed_arrays import (
     read_matrix,
     read_pattern,
 )
+from taxolearn.storage.terms import pack_terms, unpack_terms
 from taxolearn.structure import Taxonomy
 from taxolearn.vectors.class_vectors import ClassVectors
 from taxolearn.vectors.dual_vectors import DualVectors
@@ -39,7 +40,9 @@ def pack_taxonomy(taxonomy: Taxonomy, prefix: str = "taxonomy") -> tuple[dict[st
     >>> header["names"][0], sorted(arrays)
     ('animal', ['taxonomy/parent_indices', 'taxonomy/parent_indptr'])
     """
-    header = {"names": encode_names(taxonomy.nodes)}
+    header: dict[str, Any] = {"names": encode_names(taxonomy.nodes)}
+    if taxonomy.terms:
+        header["terms"] = pack_terms(taxonomy)
     arrays = {
         f"{prefix}/parent_indptr": taxonomy.parent_indptr,
         f"{prefix}/parent_indices": taxonomy.parent_indices,
@@ -60,7 +63,8 @@ def unpack_taxonomy(header: Any, arrays: Arrays, prefix: str = "taxonomy") -> Ta
     check_indptr(indptr, len(names), indices.size, prefix)
     check_range(indices, len(names), prefix)
     try:
-        return Taxonomy.from_arrays(indptr, indices, names)
+        taxonomy = Taxonomy.from_arrays(indptr, indices, names)
+        return taxonomy if header.get("terms") is None else unpack_terms(header["terms"], taxonomy)
     except TaxolearnError as error:
         raise ModelError(f"stored {prefix}: {error}") from None
 

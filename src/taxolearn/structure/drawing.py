@@ -19,7 +19,8 @@ def to_text(
 ) -> str:
     """The taxonomy as text, one node a line; what is left out is counted on the spot.
 
-    In a DAG a node with several parents is drawn below each, its own children only the first time.
+    Names that are whole paths are drawn by their last part. In a DAG a node with several parents is drawn below each,
+    its own children only the first time.
 
     >>> from taxolearn.structure import Taxonomy
     >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Tiger", "Animal/Dog", "Animal/Emu"])
@@ -46,7 +47,7 @@ def to_text(
             lines.append(f"... and {taxonomy.n_nodes - len(drawn)} more nodes")
             break
         kids = taxonomy.child_indices[taxonomy.child_indptr[node] : taxonomy.child_indptr[node + 1]].tolist()
-        label = _label(taxonomy.nodes[node])
+        label = _label(taxonomy.shown_path(taxonomy.nodes[node])[-1])
         if kids and node in drawn:
             label, kids = f"{label} (drawn above)", []
         elif kids and max_depth is not None and level >= max_depth:

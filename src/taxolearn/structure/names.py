@@ -102,15 +102,19 @@ def check_iterable(values: object, what: str) -> Iterable[Any]:
 
 
 def nearest_names(name: object, names: Iterable[Hashable]) -> list[Hashable]:
-    """Up to three names that look like `name`, best first.
+    """Up to three names that look like `name`, best first; paths that end in it come before all others.
 
-    >>> nearest_names("cta", ["cat", "dog"]), nearest_names("3", [3, 4])
-    (['cat'], [3])
+    >>> nearest_names("cta", ["cat", "dog"]), nearest_names("3", [3, 4]), nearest_names("cat", ["pet/cat", "bat"])
+    (['cat'], [3], ['pet/cat', 'bat'])
     """
     by_text: dict[str, Hashable] = {}
     for candidate in names:
         by_text.setdefault(_text(candidate, str).lower(), candidate)
-    return [by_text[text] for text in difflib.get_close_matches(_text(name, str).lower(), by_text, n=3)]
+    wanted = _text(name, str).lower()
+    ends = [text for text in by_text if text.endswith(("/" + wanted, "> " + wanted))]
+    return [
+        by_text[text] for text in dict.fromkeys((*ends, *difflib.get_close_matches(wanted, by_text, n=3)))
+    ][:3]
 
 
 def hint(name: object, names: Iterable[Hashable], otherwise: str = "") -> str:
@@ -181,7 +185,16 @@ class NamedNodes:
         if is_empty(name):
             return LabelError(f"{where}empty name {show(name)}; give the name of a node")
         todo = f"correct it, or add it to the {type(self).__name__}"
-        return LabelError(f"{where}unknown name {show(name)}{hint(name, self.nodes, todo)}")
+        return LabelError(f"{where}unknown name {show(name)}{self.hint_at(name, todo)}")
+
+    def hint_at(self, name: object, otherwise: str = "") -> str:
+        """The end of an "unknown name" message, see `hint`.
+
+        >>> from taxolearn.structure import Taxonomy
+        >>> Taxonomy.from_paths(["Animal/Cat"]).hint_at("Cta")
+        "; did you mean 'Cat'?"
+        """
+        return hint(name, self.nodes, otherwise)
 
     def id_of(self, name: object) -> int:
         """The id of the node called `name`; LabelError with the nearest names when there is none.

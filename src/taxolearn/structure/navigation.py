@@ -17,6 +17,8 @@ from taxolearn.structure.relations import climb, reach
 if TYPE_CHECKING:
     from taxolearn.structure.taxonomy import Taxonomy
 
+JOINTS = (" > ", "/")  # what joins a path to one name
+
 Names = tuple[Hashable, ...]
 
 
@@ -129,15 +131,37 @@ def path(taxonomy: Taxonomy, name: Hashable) -> Names:
     return tuple(reversed(found))
 
 
-def shown_path(taxonomy: Taxonomy, name: Hashable) -> Names:
-    """The path as it is shown to people: without an artificial root.
+def named_path(taxonomy: Taxonomy, name: Hashable) -> Names:
+    """The nodes from the top down to a node, without an artificial root.
 
     >>> from taxolearn.structure import Taxonomy
-    >>> Taxonomy.from_paths(["Animal/Cat", "Plant/Oak"]).shown_path("Oak")
+    >>> Taxonomy.from_paths(["Animal/Cat", "Plant/Oak"]).named_path("Oak")
     ('Plant', 'Oak')
     """
     found = path(taxonomy, name)
     return found[1:] if len(found) > 1 and found[0] == ARTIFICIAL_ROOT else found
+
+
+def shown_path(taxonomy: Taxonomy, name: Hashable) -> Names:
+    """The path as it is shown to people: without an artificial root, and each name without the path before it.
+
+    >>> from taxolearn.structure import Taxonomy
+    >>> tree = Taxonomy.from_paths(["Books/History", "Music/History"], repeated="path")
+    >>> tree.named_path("Music/History"), tree.shown_path("Music/History")
+    (('Music', 'Music/History'), ('Music', 'History'))
+    """
+    shown: list[Hashable] = []
+    for node in named_path(taxonomy, name):
+        shown.append(_last_word(node, shown) if isinstance(node, str) and shown else node)
+    return tuple(shown)
+
+
+def _last_word(name: str, above: list[Hashable]) -> str:
+    for joint in JOINTS:
+        before = joint.join(map(str, above)) + joint
+        if name.startswith(before) and len(name) > len(before):
+            return name[len(before) :]
+    return name
 
 
 def sub(taxonomy: Taxonomy, name: Hashable) -> Taxonomy:
@@ -153,4 +177,4 @@ def sub(taxonomy: Taxonomy, name: Hashable) -> Taxonomy:
     parts = assemble(
         taxonomy._names(below), owner.astype(np.int32), np.searchsorted(below, kids).astype(np.int32)
     )
-    return type(taxonomy)._trusted(parts.parent_indptr, parts.parent_indices, parts.names)
+    return type(taxonomy)._trusted(parts.parent_indptr, parts.parent_indices, parts.names, taxonomy.terms)

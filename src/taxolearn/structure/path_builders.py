@@ -10,6 +10,8 @@ import numpy as np
 
 from taxolearn.errors import TaxonomyError
 from taxolearn.structure.assembly import Assembly, assemble
+from taxolearn.structure.coded_tables import coded_levels, from_coded_columns
+from taxolearn.structure.codes import DigitPaths
 from taxolearn.structure.names import check_iterable, clean_name, is_empty, show
 from taxolearn.structure.tables import columns_of, read_table
 
@@ -50,25 +52,35 @@ def from_paths(
     cls: type[Taxonomy],
     paths: Iterable[str | Sequence[Hashable]],
     *,
-    sep: str = "/",
+    sep: str | Sequence[int] = "/",
     repeated: str = "error",
     root: Hashable | None = None,
 ) -> Taxonomy:
     """A taxonomy from paths such as "Animal/Cat" or ["Animal", "Cat"]; the last component names the node.
 
     When one name appears under two parents, `repeated="error"` names both paths, "merge" makes it one node
-    with several parents, and "path" calls each of the two by its whole path. Strings are split on `sep`.
+    with several parents, and "path" calls each of the two by its whole path. Strings are split on `sep`: a text such as
+    "/" or " > ", or numbers of digits such as (2, 4, 6) for codes whose first digits are their parents (HS, NAICS).
 
     >>> from taxolearn.structure import Taxonomy
     >>> Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"]).nodes
     ('Animal', 'Cat', 'Dog')
     >>> Taxonomy.from_paths([["Cats", "Other"], ["Dogs", "Other"]], repeated="path").leaves
     ('Cats/Other', 'Dogs/Other')
+    >>> Taxonomy.from_paths(["010121", "010129", "0102"], sep=(2, 4, 6)).path("010129")
+    ('01', '0101', '010129')
     """
-    check_path_options(sep, repeated)
     places = _Places()
-    for position, path in enumerate(check_iterable(paths, "paths")):
-        places.add(_components(path, sep, position))
+    if isinstance(sep, Sequence) and not isinstance(sep, str):
+        codes = list(check_iterable(paths, "paths"))
+        digits = DigitPaths(sep, codes)
+        for position, code in enumerate(codes):
+            places.add(digits.path(code, position))
+        sep = "/"
+    else:
+        check_path_options(sep, repeated)
+        for position, path in enumerate(check_iterable(paths, "paths")):
+            places.add(_components(path, sep, position))
     return _from_places(cls, places, sep, repeated, root)
 
 
@@ -181,7 +193,8 @@ def from_table(
 
     Columns called "parent" and "child" are taken unless others are named. Without them every column (or
     those in `levels`) is a level from the top down; an empty cell ends a shorter path. `sep` and `repeated`
-    are those of from_paths.
+    are those of from_paths. Columns of codes beside their titles ("Segment Code", "Segment Title", ...: GS1, UNSPSC)
+    make codes the nodes and titles their labels; one such pair alone (NAICS) has its levels in the digits.
 
     >>> import pandas
     >>> from taxolearn.structure import Taxonomy
@@ -190,6 +203,10 @@ def from_table(
     >>> table = pandas.DataFrame({"kingdom": ["Animal", "Plant"], "species": ["Cat", None]})
     >>> Taxonomy.from_table(table).nodes
     ('<root>', 'Animal', 'Cat', 'Plant')
+    >>> industries = {"Code": ["31-33", "311", "3111"], "Title": ["Manufacturing", "Food", "Animal food"]}
+    >>> coded = Taxonomy.from_table(pandas.DataFrame(industries))
+    >>> coded.path("3111"), coded.terms["311"].label
+    (('31-33', '311', '3111'), 'Food')
     """
     check_path_options(sep, repeated)
     frame = read_table(table)
@@ -200,6 +217,12 @@ def from_table(
     ):
         ends = columns_of(frame, [parent or "parent", child or "child"], "parent and child")
         return cls.from_edges(zip(*ends, strict=True), root=root)
+    coded = coded_levels(frame.columns) if levels is None else []
+    if coded:
+        used = [column for level in coded for column in level if column is not None]
+        return from_coded_columns(
+            cls, dict(zip(used, columns_of(frame, used, "levels"), strict=True)), coded, root
+        )
     wanted = frame.columns if levels is None else levels
     if isinstance(wanted, str) or not isinstance(wanted, Sequence) or not wanted:
         raise TaxonomyError(f"levels must be a list of column names from the top down, not {show(wanted)}")

@@ -40,7 +40,7 @@ def transitive_reduction(taxonomy: Taxonomy) -> Taxonomy:
     keep = np.ones(taxonomy.n_edges, dtype=bool)
     keep[edge[implied]] = False
     parts = assemble(taxonomy.nodes, parent[keep], child[keep])
-    return type(taxonomy)._trusted(parts.parent_indptr, parts.parent_indices, parts.names)
+    return type(taxonomy)._trusted(parts.parent_indptr, parts.parent_indices, parts.names, taxonomy.terms)
 
 
 def merge_duplicates(taxonomy: Taxonomy) -> tuple[Taxonomy, IntArray]:
@@ -61,7 +61,7 @@ def merge_duplicates(taxonomy: Taxonomy) -> tuple[Taxonomy, IntArray]:
     across = parent != child
     keys = np.unique(parent[across].astype(np.int64) * len(kept) + child[across])
     parts = assemble(taxonomy._names(kept), keys // len(kept), keys % len(kept))
-    merged = type(taxonomy)._trusted(parts.parent_indptr, parts.parent_indices, parts.names)
+    merged = type(taxonomy)._trusted(parts.parent_indptr, parts.parent_indices, parts.names, taxonomy.terms)
     return merged, parts.new_id[group]
 
 

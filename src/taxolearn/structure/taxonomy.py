@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from taxolearn.errors import TaxonomyError
-from taxolearn.structure import builders, drawing, navigation, path_builders, relations, simplify
+from taxolearn.structure import (
+    builders,
+    drawing,
+    file_formats,
+    mesh,
+    navigation,
+    obo,
+    outlines,
+    path_builders,
+    relations,
+    simplify,
+    skos,
+    terms,
+)
 from taxolearn.structure.arrays import IntArray, derive, frozen
 from taxolearn.structure.names import NamedNodes
+from taxolearn.structure.terms import Term
 
 
 class Taxonomy(NamedNodes):
-    """A rooted tree or DAG of names; build one with from_edges, from_paths, from_parents, from_table, ...
+    """A rooted tree or DAG of names; build one with from_edges, from_paths, from_table, from_skos, from_file, ...
 
     Nodes have ids 0 .. n_nodes - 1 in depth-first order, each right after the last of its parents: the root
     is 0, every parent's id is below its children's, and in a tree the nodes below i are the range
@@ -25,7 +40,8 @@ class Taxonomy(NamedNodes):
     - `depth`: longest path from the root; `height`: longest path down to a leaf;
     - `is_leaf` (bool), `leaf_ids`.
 
-    `nodes` is the tuple of names in id order; names may be of any hashable type.
+    `nodes` is the tuple of names in id order; names may be of any hashable type. `terms` says what else nodes are
+    called; taxonomies are equal when their names and edges are.
 
     >>> tree = Taxonomy.from_edges([("Animal", "Cat"), ("Animal", "Dog"), ("Cat", "Lion")])
     >>> tree
@@ -35,8 +51,10 @@ class Taxonomy(NamedNodes):
     """
 
     __slots__ = (
+        "_called",
         "_parent",
         "_subtree_end",
+        "_terms",
         "child_indices",
         "child_indptr",
         "depth",
@@ -57,6 +75,8 @@ class Taxonomy(NamedNodes):
     leaf_ids: IntArray
     _parent: IntArray | None
     _subtree_end: IntArray | None
+    _terms: dict[Hashable, Term]
+    _called: dict[Hashable, tuple[Hashable, ...]] | None
 
     # One idea each, one file each; here they become methods.
     from_edges = classmethod(builders.from_edges)
@@ -65,6 +85,16 @@ class Taxonomy(NamedNodes):
     from_arrays = classmethod(builders.from_arrays)
     from_paths = classmethod(path_builders.from_paths)
     from_table = classmethod(path_builders.from_table)
+    from_indented = classmethod(outlines.from_indented)
+    from_skos = classmethod(skos.from_skos)
+    from_obo = classmethod(obo.from_obo)
+    from_mesh = classmethod(mesh.from_mesh)
+    from_file = classmethod(file_formats.from_file)
+    to_skos = skos.to_skos
+    with_terms = terms.with_terms
+    show_as = terms.show_as
+    find = terms.find
+    hint_at = terms.hint_at
     ancestor_matrix = relations.ancestor_matrix
     lowest_common_ancestors = relations.lowest_common_ancestors
     distance = relations.distance
@@ -75,6 +105,7 @@ class Taxonomy(NamedNodes):
     descendants = navigation.descendants
     leaves_under = navigation.leaves_under
     path = navigation.path
+    named_path = navigation.named_path
     shown_path = navigation.shown_path
     sub = navigation.sub
     transitive_reduction = simplify.transitive_reduction
@@ -82,13 +113,19 @@ class Taxonomy(NamedNodes):
     to_text = drawing.to_text
 
     def __init__(self) -> None:
-        raise TaxonomyError("build a Taxonomy with from_edges, from_paths, from_parents or from_table")
+        raise TaxonomyError(
+            "build a Taxonomy with from_edges, from_paths, from_parents, from_table or from_file"
+        )
 
     @classmethod
     def _trusted(
-        cls, parent_indptr: IntArray, parent_indices: IntArray, names: tuple[Hashable, ...]
+        cls,
+        parent_indptr: IntArray,
+        parent_indices: IntArray,
+        names: tuple[Hashable, ...],
+        terms: Mapping[Hashable, Term] | None = None,
     ) -> Taxonomy:
-        """From arrays that a builder has made or checked."""
+        """From arrays that a builder has made or checked; of the terms those of the names are kept."""
         taxonomy = object.__new__(cls)
         derived = derive(parent_indptr, parent_indices)
         if derived.parent is not None:
@@ -96,6 +133,8 @@ class Taxonomy(NamedNodes):
         values: dict[str, Any] = {
             "nodes": names,
             "_lookup": None,
+            "_called": None,
+            "_terms": {name: terms[name] for name in names if name in terms} if terms else {},
             "parent_indptr": parent_indptr,
             "parent_indices": parent_indices,
             **{f"_{key}" if f"_{key}" in cls.__slots__ else key: v for key, v in derived._asdict().items()},
@@ -107,7 +146,8 @@ class Taxonomy(NamedNodes):
         return taxonomy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Taxonomy._trusted, (np.array(self.parent_indptr), np.array(self.parent_indices), self.nodes)
+        arrays = np.array(self.parent_indptr), np.array(self.parent_indices)
+        return Taxonomy._trusted, (*arrays, self.nodes, self._terms)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Taxonomy):
@@ -126,6 +166,15 @@ class Taxonomy(NamedNodes):
         nodes = f"{self.n_nodes} node{'s' * (self.n_nodes != 1)}"
         leaves = f"{self.n_leaves} {'leaf' if self.n_leaves == 1 else 'leaves'}"
         return f"Taxonomy({kind}, {nodes}, {leaves}, depth {self.max_depth})"
+
+    @property
+    def terms(self) -> Mapping[Hashable, Term]:
+        """Name -> `Term`, what a node is called besides its name: label, notation, synonyms, definition.
+
+        >>> Taxonomy.from_paths(["A/A1"]).with_terms({"A1": "Cat"}).terms["A1"].label
+        'Cat'
+        """
+        return MappingProxyType(self._terms)
 
     @property
     def n_leaves(self) -> int:
@@ -217,9 +266,8 @@ class Taxonomy(NamedNodes):
         66
         """
         # In a tree parent_indices looks into the memory of _parent.
-        counted = set(Taxonomy.__slots__) - (
-            {"parent_indices"} if self.is_tree else {"_parent", "_subtree_end"}
-        )
+        counted = set(Taxonomy.__slots__) - {"_called", "_terms"}
+        counted -= {"parent_indices"} if self.is_tree else {"_parent", "_subtree_end"}
         return sum(getattr(self, attribute).nbytes for attribute in counted)
 
     def _tree_only(self, array: IntArray | None, what: str, instead: str) -> IntArray:
