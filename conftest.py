@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import tempfile
@@ -12,23 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-
-def _cache_folder() -> str:
-    """A folder for compiled kernels that belongs to exactly these sources.
-
-    Numba does not notice a change in a function that a cached one calls from another file (numba #1833); a folder named
-    after the hash of all sources cannot be stale.
-    """
-    source = Path(__file__).parent / "src" / "taxolearn"
-    digest = hashlib.sha256()
-    for file in sorted([*source.glob("kernels/*.py"), *source.glob("losses/*.py")]):
-        digest.update(file.read_bytes())
-    return str(Path(tempfile.gettempdir()) / f"taxolearn-test-kernels-{digest.hexdigest()[:16]}")
-
-
 if os.environ.get("NUMBA_DISABLE_JIT") != "1":
-    os.environ.setdefault("NUMBA_CACHE_DIR", _cache_folder())
-    os.environ.setdefault("TAXOLEARN_CACHE", "1")
+    # kernels are kept between runs, not among those of the user
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / "taxolearn-test-kernels"))
 
 # a shell that starts the tests in the background makes them deaf to Ctrl-C, and tests of Ctrl-C would wait for ever
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -41,11 +41,11 @@ def main() -> int:
     warnings.simplefilter("ignore")  # the gaps are printed
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script in the background has it ignored
     small = make_text_like(200, 40_000, 20, 27, depth=3, random_state=0)
-    RecursiveSVM(small.taxonomy, n_jobs=2).fit(small.X, small.y)  # compiles
+    RecursiveSVM(small.taxonomy, tol=5e-2, n_jobs=2).fit(small.X, small.y)  # compiles
     data = make_text_like(shape=arguments.shape, random_state=0)
     rows = np.random.default_rng(0).choice(data.X.shape[0], arguments.test_rows, replace=False)
     wanted = np.array(data.y, dtype=object)[rows]
-    model = RecursiveSVM(data.taxonomy, warm_start=True, n_jobs=2, random_state=0)
+    model = RecursiveSVM(data.taxonomy, tol=5e-2, warm_start=True, n_jobs=2, random_state=0)
     gaps, duals, shares, status = [], [], [], []
     for stop in ("Ctrl-C", "max_seconds", "end"):
         model.set_params(max_seconds=arguments.seconds if stop == "max_seconds" else None)

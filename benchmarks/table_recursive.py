@@ -111,10 +111,13 @@ def candidates(taxonomy: Taxonomy, labels: set[Any]) -> dict[str, list[Any]]:
         loss: str, scales: Sequence[Any], priors: Sequence[Any], tree: Any = taxonomy, **options: Any
     ) -> list[Any]:
         grid = itertools.product(scales, priors, C_VALUES)
-        return [RecursiveSVM(tree, C, loss, a, intercept_prior=b0, **common, **options) for a, b0, C in grid]
+        return [
+            RecursiveSVM(tree, C, loss=loss, weights=a, intercept_prior=b0, **common, **options)
+            for a, b0, C in grid
+        ]
 
     def logistic(loss: str, prior: Any) -> list[Any]:
-        return [RecursiveLogistic(taxonomy, C, loss, intercept_prior=prior, **common) for C in C_VALUES]
+        return [RecursiveLogistic(taxonomy, C, loss=loss, intercept_prior=prior, **common) for C in C_VALUES]
 
     lines: dict[str, list[Any]] = {
         "flat LIBLINEAR": [LinearSVC(C=C, random_state=0) for C in C_VALUES],

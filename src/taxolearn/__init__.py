@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from taxolearn.storage.loading import load as load
     from taxolearn.structure import ClassGraph as ClassGraph
     from taxolearn.structure import Taxonomy as Taxonomy
+    from taxolearn.structure import Term as Term
     from taxolearn.structure.versions import diff as diff
     from taxolearn.text.text_classifier import TextClassifier as TextClassifier
 
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 _HOMES = {method.class_name: f"taxolearn.methods.{method.module}" for method in _METHODS} | {
     "ClassGraph": "taxolearn.structure",
     "Taxonomy": "taxolearn.structure",
+    "Term": "taxolearn.structure",
     "TextClassifier": "taxolearn.text.text_classifier",
     "audit": "taxolearn.auditing",
     "diff": "taxolearn.structure.versions",
@@ -60,4 +62,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted((*globals(), *__all__, *_SUBMODULES))
+    return sorted((*__all__, *_SUBMODULES, "__version__"))

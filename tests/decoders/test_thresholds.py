@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from reference.decoders_twin import threshold_ranking
-from taxolearn.decoders import Thresholds, above, tune_thresholds
+from taxolearn.decoders import Thresholds, above, common_threshold, tune_thresholds
 from taxolearn.errors import DataError, ModelError
 from taxolearn.testing import check_decoder
 from taxolearn.vectors import ClassVectors, path_vectors
@@ -154,7 +154,7 @@ def test_other_vectors_with_the_same_decoder() -> None:
     for vectors, expected in ((one, [0, 1]), (other, [1, 0]), (one, [0, 1])):
         assert decoder.decode(vectors, X).ids.tolist() == expected
     again = pickle.loads(pickle.dumps(decoder))
-    assert vars(again).keys() == {"thresholds"}
+    assert vars(again).keys() == {"thresholds", "fill"}
     assert again.decode(other, X).ids.tolist() == [1, 0]
 
 
@@ -184,3 +184,39 @@ def test_a_beam_that_is_no_number_is_refused(beam: Any) -> None:
     vectors, X = node_vectors(0)
     with pytest.raises(DataError, match="beam must be a whole number from 1 on"):
         Thresholds(np.zeros(vectors.n_classes)).decode(vectors, X, beam=beam)
+
+
+def test_rows_without_a_label_get_the_best_one_where_asked() -> None:
+    vectors = ClassVectors(np.eye(2), np.zeros(2))
+    X = np.array([[-1.0, -0.5], [1.0, 2.0], [-2.0, -2.0]])
+    found = Thresholds(np.array([0.0, 0.75]), fill=True).decode(vectors, X)
+    assert found.indptr.tolist() == [0, 1, 3, 4]
+    assert found.ids.tolist() == [0, 1, 0, 0]  # -1 is 1 below its threshold, -0.5 is 1.25 below
+    stored = Thresholds(np.zeros(2), fill=True)
+    assert Thresholds.from_arrays(stored.arrays(), 2).fill
+    assert not Thresholds.from_arrays(Thresholds(np.zeros(2)).arrays(), 2).fill
+
+
+@pytest.mark.parametrize("fill", [False, True])
+@pytest.mark.parametrize("serve", ["micro", "example"])
+def test_a_common_threshold_is_no_worse_than_zero_or_any_other(serve: str, fill: bool) -> None:
+    rng = np.random.default_rng(3)
+    targets = rng.random((80, 6)) < 0.3
+    scores = rng.normal(size=(80, 6)) + 1.5 * targets - 1.0
+    weight = rng.integers(1, 4, size=80).astype(float)
+
+    def quality(cut: float) -> float:
+        answered = scores > cut
+        if fill:
+            for row in np.flatnonzero(~answered.any(axis=1)):
+                answered[row, np.argmax(scores[row])] = True
+        hits, sizes = (answered & targets).sum(axis=1), answered.sum(axis=1) + targets.sum(axis=1)
+        if serve == "micro":
+            return float(2 * weight @ hits / (weight @ sizes))
+        return float(weight @ np.where(sizes > 0, 2 * hits / np.maximum(sizes, 1), 1.0)) / float(weight.sum())
+
+    found = common_threshold(scores, targets, serve, fill, weight)
+    assert len(set(found.tolist())) == 1
+    best = quality(float(found[0]))
+    assert best >= quality(0.0)
+    assert best >= max(quality(cut) for cut in np.linspace(-3, 3, 61)) - 0.005

@@ -27,13 +27,13 @@ def made(decoder: Any, coef: Any, intercept: Any, classes: list[Any], taxonomy: 
     """What explain asks of an estimator, and nothing else."""
 
     def path(name: Hashable) -> tuple[Hashable, ...]:
-        return (name,) if taxonomy is None else taxonomy.path(name)
+        return (name,) if taxonomy is None else taxonomy.shown_path(name)
 
     names = np.empty(len(classes), dtype=object)
     names[:] = classes
     return SimpleNamespace(
         classes_=names,
-        taxonomy=taxonomy,
+        taxonomy_=taxonomy,
         vectors_=ClassVectors(np.asarray(coef), np.asarray(intercept, dtype=float)),
         decoder_=decoder,
         _rows=np.asarray,
@@ -89,13 +89,12 @@ def test_each_node_of_a_top_down_model_wins_by_its_own_vector() -> None:
         (node.name, node.score, node.best, node.margin, node.runner_up, node.rival)
         for node in explanation.nodes
     ]
-    assert found[1:] == [
+    assert found == [
         ("animal", 1.0, "lynx", 0.25, "rock", "granite"),
         ("cat", 2.0, "lynx", 0.5, "dog", "dog"),
         ("lynx", 3.0, "lynx", 3.0, "lion", "lion"),
     ]
-    assert found[0] == ("<root>", 0.0, "lynx", None, None, None)
-    assert dict(explanation.nodes[1].deciding) == {"x0": 1.0, "x1": -0.75, "(intercept)": 0.0}
+    assert dict(explanation.nodes[0].deciding) == {"x0": 1.0, "x1": -0.75, "(intercept)": 0.0}
 
 
 def test_another_class_is_explained_by_where_it_fell_behind() -> None:
@@ -103,8 +102,8 @@ def test_another_class_is_explained_by_where_it_fell_behind() -> None:
     check_sums(explanation)
     assert (explanation.label, explanation.score) == ("lion", -3.0)
     assert dict(explanation.contributions) == {"x5": -3.0, "(intercept)": 0.0}
-    assert [node.margin for node in explanation.nodes] == [None, 0.25, 0.5, -3.0]
-    assert explanation.nodes[2].best == "lynx"
+    assert [node.margin for node in explanation.nodes] == [0.25, 0.5, -3.0]
+    assert explanation.nodes[1].best == "lynx"
 
 
 def test_stopping_at_a_node_is_a_decision() -> None:
@@ -114,7 +113,6 @@ def test_stopping_at_a_node_is_a_decision() -> None:
     stopped = asked(model, [2.0, 1.0, 5.0, 3.0])
     assert stopped.label == "cat"
     assert [(node.name, node.margin, node.rival) for node in stopped.nodes] == [
-        ("<root>", None, None),
         ("animal", 1.0, "granite"),
         ("cat", None, None),
         ("cat", 2.0, "lion"),
@@ -142,7 +140,7 @@ def cases(draw: st.DrawFn) -> Any:
 @given(cases())
 def test_margins_are_those_of_the_twin(case: Any) -> None:
     model, x, label = case
-    taxonomy, classes = model.taxonomy, model.classes_.tolist()
+    taxonomy, classes = model.taxonomy_, model.classes_.tolist()
     units = choices(taxonomy, classes)
     score = dict(zip(units, (model.vectors_.coef @ x + model.vectors_.intercept).tolist(), strict=True))
     ranked = ranking(taxonomy, classes, score)

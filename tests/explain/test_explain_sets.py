@@ -26,7 +26,7 @@ def made(taxonomy: Taxonomy | None, classes: list[Any], decoder: Sets, coef: Any
     model = made_estimator(
         np.zeros((len(classes), coef.shape[1])), np.zeros(len(classes)), classes, taxonomy, "sets"
     )
-    model.vectors_ = ClassVectors(coef, intercept)
+    model.vectors_, model.taxonomy_ = ClassVectors(coef, intercept), model.taxonomy
     model.decoder_ = decoder
     model.data_ = {"rows": 1, "fingerprint": "0"}
     return model

@@ -16,6 +16,7 @@ from taxolearn.kernels.dual_descent import REPORT_CONVERGED, REPORT_DUAL, REPORT
 from taxolearn.kernels.face_newton import _newton_by_gradients, face_step
 from taxolearn.kernels.rows import DenseRows, SparseRows
 from taxolearn.losses import MARGIN_LOSSES
+from taxolearn.losses.for_kernels import for_kernels
 
 SLOW = bool(numba.config.DISABLE_JIT)  # plain Python runs the same bodies: small sizes
 EXAMPLES = 5 if SLOW else 40
@@ -60,13 +61,13 @@ class State:
 
     def sweep(self, epochs=1, goal=-1.0, relative=0.0):
         return dual_descent.sweep(
-            self.loss, self.rows, self.sign, self.cost, self.square, self.dual, self.w, self.bias,
+            for_kernels(self.loss), self.rows, self.sign, self.cost, self.square, self.dual, self.w, self.bias,
             self.bias_feature, goal, relative, epochs, self.random, self.stop,
         )  # fmt: skip
 
     def face_step(self, per_row):
         return face_step(
-            self.loss, self.rows, self.sign, self.cost, self.square, self.dual, self.w, self.bias,
+            for_kernels(self.loss), self.rows, self.sign, self.cost, self.square, self.dual, self.w, self.bias,
             self.bias_feature, per_row,
         )  # fmt: skip
 
@@ -296,9 +297,10 @@ class Block:
         self.report = np.zeros((len(classes), dual_descent.REPORT_WIDTH))
         stop = np.array([int(stopped)], dtype=np.int32)
         dual_descent.solve_block(
-            self.loss, self.loss.facts.sparse_dual, self.rows, dual_descent.row_squares(self.rows, self.bias_feature),
-            self.indptr, self.positive_rows, classes, self.row_weight, self.positive_weight, self.negative_weight,
-            self.bias_feature, tol, max_epochs, seed, stop, self.weights, self.biases, self.duals, self.report,
+            for_kernels(self.loss), self.loss.facts.sparse_dual, self.rows,
+            dual_descent.row_squares(self.rows, self.bias_feature), self.indptr, self.positive_rows, classes,
+            self.row_weight, self.positive_weight, self.negative_weight, self.bias_feature, tol, max_epochs, seed, stop,
+            self.weights, self.biases, self.duals, self.report,
         )  # fmt: skip
         return self
 

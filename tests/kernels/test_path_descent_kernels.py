@@ -10,6 +10,7 @@ from taxolearn.kernels import path_descent
 from taxolearn.kernels.margin_terms import margin_terms
 from taxolearn.kernels.rows import rows_of
 from taxolearn.losses import MARGIN_LOSSES
+from taxolearn.losses.for_kernels import for_kernels
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
 
@@ -55,7 +56,7 @@ def test_sweeps_keep_vectors_and_duals_together_and_prices_are_the_gap(name):
     for c in range(3):
         own = LABELS[1][LABELS[0][c] : LABELS[0][c + 1]]
         path_descent.fit_duals(
-            loss, loss.facts.sparse_dual, own, True, ROW_COST, POSITIVE[c], NEGATIVE[c], duals[c]
+            for_kernels(loss), loss.facts.sparse_dual, own, True, ROW_COST, POSITIVE[c], NEGATIVE[c], duals[c]
         )
     v = (duals * SIGN.T) @ X
     nodes, biases = SCALE[:, None] * (PATHS.T @ v), PRIOR + BIAS * (duals * SIGN.T).sum(axis=1)
@@ -68,7 +69,7 @@ def test_sweeps_keep_vectors_and_duals_together_and_prices_are_the_gap(name):
     for seed in range(60):
         every, goals = np.arange(3), np.zeros(3)
         path = (indptr, indices, SCALE, BIAS, every, working, goals, 3, seed, stop, nodes, biases, duals)
-        path_descent.sweep_paths(loss, rows, squares, *LABELS, *path)
+        path_descent.sweep_paths(for_kernels(loss), rows, squares, *LABELS, *path)
         v = (duals * SIGN.T) @ X
         np.testing.assert_allclose(nodes, SCALE[:, None] * (PATHS.T @ v), atol=1e-10)
         np.testing.assert_allclose(biases, PRIOR + BIAS * (duals * SIGN.T).sum(axis=1), atol=1e-10)
@@ -77,7 +78,7 @@ def test_sweeps_keep_vectors_and_duals_together_and_prices_are_the_gap(name):
         last = dual
         vectors = np.ascontiguousarray((PATHS @ nodes).T)
         found = (every, vectors, biases, duals, working, losses, gaps)
-        path_descent.price_classes(loss, loss.facts.sparse_dual, rows, *LABELS, BIAS, *found)
+        path_descent.price_classes(for_kernels(loss), loss.facts.sparse_dual, rows, *LABELS, BIAS, *found)
         assert gaps.sum() == pytest.approx(primal - dual, abs=1e-9)
     assert gaps.sum() <= 1e-3 * primal
     assert np.all(duals[:, 3] == 0.0)  # its row weighs nothing
@@ -88,7 +89,9 @@ def test_slopes_and_curvatures_of_smooth_losses(name):
     loss = MARGIN_LOSSES[name]
     scores = np.random.default_rng(1).normal(size=(7, 3)) * 2
     dual, bend = np.full((7, 3), np.nan), np.full((7, 3), np.nan)
-    total = margin_terms(loss, scores, np.arange(8), OWN.astype(np.int64), *LABELS[3:], 0, 7, dual, bend)
+    total = margin_terms(
+        for_kernels(loss), scores, np.arange(8), OWN.astype(np.int64), *LABELS[3:], 0, 7, dual, bend
+    )
     step = 1e-6
     expected = 0.0
     for i in range(7):

@@ -10,6 +10,7 @@ from taxolearn import Taxonomy
 from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
 from taxolearn.kernels.rows import rows_of
 from taxolearn.losses import MARGIN_LOSSES
+from taxolearn.losses.for_kernels import for_kernels
 from taxolearn.solvers.tree_forest import make_forest
 from taxolearn.ties import path_sum
 
@@ -79,7 +80,7 @@ class Made:
         w = np.zeros(WIDTH)
         for top in self.forest.tops:
             tree_descent.sweep_tree(
-                self.loss,
+                for_kernels(self.loss),
                 self.rows,
                 self.squares,
                 self.tree,
@@ -150,7 +151,7 @@ def price(made, bias_feature, b0, room, biases, ahead=0.0, halt=0):
     fresh = np.empty(10, dtype=np.int32)
     begin, finish = np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64)
     tree_pricing.price_classes(
-        made.loss,
+        for_kernels(made.loss),
         made.rows,
         made.tree,
         made.active,

@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 from reference.one_vs_rest_twin import best_coordinate, conjugate_at, loss_at, loss_slope
 from taxolearn.errors import DataError
 from taxolearn.losses import MARGIN_LOSSES, margin_loss
+from taxolearn.losses.for_kernels import for_kernels
 
 every_loss = pytest.mark.parametrize("loss", MARGIN_LOSSES.values(), ids=MARGIN_LOSSES)
 
@@ -216,3 +217,24 @@ def test_extreme_arguments_stay_inside_the_bounds(loss, margin, square, weight, 
     assume(0.0 < dual < kind.kernel_upper(loss, weight))
     assert kind.kernel_curvature(loss, dual, weight) >= 0.0
     assert not math.isnan(kind.kernel_derivative(loss, dual, weight))
+
+
+@every_loss
+def test_kernels_take_every_published_loss_as_one_type(loss):
+    mine, kind = for_kernels(loss._replace(margin=0.7)), type(loss)
+    same = loss._replace(margin=0.7)
+    assert type(mine) is type(for_kernels(margin_loss("hinge")))
+    for weight in (0.5, 2.0):
+        assert mine.kernel_upper(mine, weight) == kind.kernel_upper(same, weight)
+        for dual in (0.0, 0.1, 0.4):
+            for name in ("kernel_conjugate", "kernel_derivative", "kernel_curvature"):
+                assert getattr(mine, name)(mine, dual, weight) == getattr(kind, name)(same, dual, weight)
+            for margin in (-2.0, 0.6, 3.0):
+                assert mine.kernel_value(mine, margin) == kind.kernel_value(same, margin)
+                step = kind.kernel_step(same, dual, margin, 1.5, weight)
+                assert mine.kernel_step(mine, dual, margin, 1.5, weight) == step
+
+
+def test_a_loss_of_somebody_else_stays_its_own_type():
+    other = object()
+    assert for_kernels(other) is other

@@ -111,7 +111,8 @@ def test_every_loss_with_probabilities(method: Method, loss: int) -> None:
 @pytest.mark.parametrize("thresholds", ["zero", "tuned"])
 def test_several_labels(method: Method, thresholds: str) -> None:
     y = several_labels(LEAVES)
-    given = {"thresholds": thresholds} if "thresholds" in method.kind().get_params() else {}
+    of_sets = "thresholds" in method.kind().get_params()
+    given = {"thresholds": thresholds, "serve": "macro"} if of_sets else {}
     if not given and thresholds == "tuned":
         return  # label sets have no thresholds
     model = made(method, TREE, LEAVES, random_state=0, **given)

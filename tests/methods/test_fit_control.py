@@ -57,7 +57,7 @@ def test_tol_is_the_certified_gap(tol: float) -> None:
 
 def test_the_clock_stops_a_fit() -> None:
     X, y = noise(4000, 60, 8)
-    model = OneVsRestSVM(C=1e4, tol=1e-12, max_iter=10**8, max_seconds=0.3)
+    model = OneVsRestSVM(C=1e4, loss="hinge", tol=1e-12, max_iter=10**8, max_seconds=0.3)
     with pytest.warns(ConvergenceWarning, match="stopped by time limit at a certified relative gap of"):
         model.fit(X, y)
     assert model.certificate_.status is Status.TIME_LIMIT
@@ -67,7 +67,7 @@ def test_the_clock_stops_a_fit() -> None:
 
 def test_a_verbose_fit_shows_one_line_a_block(capfd: pytest.CaptureFixture[str]) -> None:
     X, y = noise(classes=40)
-    OneVsRestSVM(verbose=1).fit(X, y)
+    OneVsRestSVM(verbose=1, loss="hinge").fit(X, y)
     out, err = capfd.readouterr()
     assert out == ""
     lines = err.splitlines()
@@ -93,10 +93,10 @@ INTERRUPTED = textwrap.dedent(
     X, y = rng.normal(size=(1500, 40)), rng.integers(0, 4, size=1500)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        OneVsRestSVM(max_iter=1).fit(X[:20], y[:20])  # compile first
+        OneVsRestSVM(loss="hinge", max_iter=1).fit(X[:20], y[:20])  # compile first
     print("ready", flush=True)
     # without an end of its own, but for a guard
-    model = OneVsRestSVM(C=1e6, tol=1e-300, max_iter=10**9, max_seconds=120.0)
+    model = OneVsRestSVM(C=1e6, loss="hinge", tol=1e-300, max_iter=10**9, max_seconds=120.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y)

@@ -38,10 +38,10 @@ _EQUAL_WEIGHTS = (
 )
 _SMALL_GAP = 1e-9
 _SMALLER_GAPS = {
-    "OneVsRestSVM": 1e-10,
-    "OneVsRestLogistic": 1e-13,
+    "OneVsRestSVM": 1e-18,  # Newton steps until no gap is left to measure
+    "OneVsRestLogistic": 1e-18,
     "RecursiveSVM": 1e-14,
-    "RecursiveLogistic": 1e-18,  # Newton steps until no gap is left to measure
+    "RecursiveLogistic": 1e-18,
     "GraphRecursiveSVM": 1e-14,
     "CovarianceSVM": 1e-18,
 }

@@ -23,6 +23,7 @@ def made_estimator(
     coef = coef if sparse.issparse(coef) else np.asarray(coef)
     model = OneVsRestSVM(taxonomy=taxonomy)
     model.vectors_ = ClassVectors(coef, np.asarray(intercept, dtype=np.float64))
+    model.taxonomy_ = model.taxonomy
     model.classes_ = names_array(classes)
     model.label_form_ = form
     model._indicator = None

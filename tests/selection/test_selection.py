@@ -12,7 +12,14 @@ import pytest
 import scipy.sparse as sp
 
 import taxolearn
-from taxolearn import HierarchicalSVM, MulticlassSVM, NormalizedHierarchicalSVM, OneVsRestSVM, Taxonomy
+from taxolearn import (
+    HierarchicalSVM,
+    MulticlassSVM,
+    NormalizedHierarchicalSVM,
+    OneVsRestSVM,
+    Taxonomy,
+    metrics,
+)
 from taxolearn.errors import DataError, LabelError
 from taxolearn.selection.selection import LAMBDAS, paper_candidates, select, title
 from taxolearn.selection.trials import Selection, Trial, best_trial
@@ -245,10 +252,30 @@ def test_bad_arguments(changes: dict[str, Any], message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_several_labels_and_thresholds() -> None:
+    X, names = rows_of(60)
+    y = [[name, "Cat"] if row % 3 == 0 else [name] for row, name in enumerate(names)]
+    candidates = [OneVsRestSVM(TREE), OneVsRestSVM(TREE, thresholds="tuned", serve="example")]
+    found = select(candidates, X, y, lambdas=[1.0, 0.01], metric="example_f1", holdout=0.3)
+    assert found.best.example_f1 == max(trial.example_f1 for trial in found.trials)
+    held = found.model.predict(X)
+    assert metrics.example_f1(y, held, TREE) > 0.5
+    assert "micro F1  macro F1  example F1" in found.to_text()
+    assert "serve='example'" in found.trials[-1].title
+
+
+def test_labels_that_spell_a_taxonomy() -> None:
+    X, names = rows_of(30)
+    y = [TREE.named_path(name) for name in names]
+    found = select([NormalizedHierarchicalSVM()], X, y, lambdas=[1.0, 0.01], metric="tree_loss", holdout=0.3)
+    assert found.best.tree_loss < 1.0
+    assert found.model.score(X, y) > 0.5
+
+
 def test_bad_labels() -> None:
     X, y = rows_of(6)
-    with pytest.raises(LabelError, match="row 0 has 2 labels, and select is for one label per row"):
-        select([MulticlassSVM(TREE)], X, [["Lion", "Cat"], *([name] for name in y[1:])], lambdas=[0.1])
+    with pytest.raises(DataError, match="metric='micro_f1' is for several labels per row"):
+        select([MulticlassSVM(TREE)], X, y, lambdas=[0.1], metric="micro_f1")
     with pytest.raises(LabelError, match="unknown label 'Lino'; did you mean 'Lion'"):
         select([MulticlassSVM(TREE)], X, ["Lino", *y[1:]], lambdas=[0.1])
     with pytest.raises(DataError, match="every class has a single row; give more rows"):

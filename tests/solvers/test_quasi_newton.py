@@ -10,10 +10,11 @@ import scipy.sparse as sp
 from tied_cases import CASES, SINGLE, check_optimum
 
 from taxolearn.certificates import certify
+from taxolearn.engines import ThreadEngine
 from taxolearn.losses import MARGIN_LOSSES, Softmax
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Limits, Start, Status, quasi_newton, solve_newton
+from taxolearn.solvers import Limits, Start, Status, line_losses, quasi_newton, solve_newton
 from taxolearn.solvers.quasi_newton import solve_quasi_newton
 from taxolearn.ties import covariance_tie, flat
 
@@ -67,17 +68,45 @@ def test_the_objective_falls_with_every_step_in_single_precision_too(monkeypatch
 def test_what_single_precision_believes_is_not_taken_for_proved(monkeypatch):
     """With an error in single precision the solve goes on in double precision, and ends at the same optimum."""
     monkeypatch.setattr(quasi_newton, "_SINGLE_SIZE", 0)
-    evaluate = quasi_newton._SoftmaxInSingle.evaluate
+    products = quasi_newton.RowProducts.__init__
 
-    def believing(self, theta, bias):
-        losses, gradient, bias_gradient = evaluate(self, theta, bias)
-        return 1e-3 * losses, 1e-3 * gradient, 1e-3 * bias_gradient
+    def believing(self, X, factor, n_classes, dtype, run):
+        products(self, X, factor, n_classes, dtype, run)
+        if dtype is np.float32:
+            self.X = self.X * np.float32(1.001)
 
-    monkeypatch.setattr(quasi_newton._SoftmaxInSingle, "evaluate", believing)
+    monkeypatch.setattr(quasi_newton.RowProducts, "__init__", believing)
     objective = embeddings()
     wrong_at_first = solve_quasi_newton(objective, Limits(tol=1e-6, max_iter=2000))
     assert wrong_at_first.status is Status.CONVERGED
     assert certify(objective, wrong_at_first).holds(1e-6)
+
+
+def test_single_precision_is_enough_where_its_errors_are_small(monkeypatch):
+    """No step in double precision: its products are not made at all."""
+    monkeypatch.setattr(quasi_newton, "_SINGLE_SIZE", 0)
+    made, products = [], quasi_newton.RowProducts.__init__
+
+    def noting(self, X, factor, n_classes, dtype, run):
+        made.append(dtype)
+        products(self, X, factor, n_classes, dtype, run)
+
+    monkeypatch.setattr(quasi_newton.RowProducts, "__init__", noting)
+    objective = embeddings()
+    assert certify(objective, solve_quasi_newton(objective, Limits(tol=1e-4))).holds(1e-4)
+    assert made == [np.float32]
+
+
+def test_two_workers_find_the_same(monkeypatch):
+    monkeypatch.setattr(line_losses, "_HEAVY", 0)
+    objective = embeddings()
+    found = []
+    for workers in (1, 2):
+        with ThreadEngine(workers) as engine:
+            found.append(certify(objective, solve_quasi_newton(objective, Limits(tol=1e-9, engine=engine))))
+    assert found[0].holds(1e-9)
+    assert found[1].holds(1e-9)
+    assert found[0].primal == pytest.approx(found[1].primal, rel=1e-8)
 
 
 def test_a_start_saves_steps_and_limits_hold():

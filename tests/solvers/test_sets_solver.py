@@ -18,7 +18,7 @@ from taxolearn.errors import DataError, LabelError
 from taxolearn.losses import set_hinge
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Limits, Start, Status, sets, solve_sets
+from taxolearn.solvers import Limits, Start, Status, row_ascent, sets, solve_sets
 from taxolearn.testing import check_loss, check_solver
 from taxolearn.ties import PathSum, flat, path_sum
 
@@ -126,7 +126,7 @@ def test_sparse_rows_float32_and_threads_reach_the_same_optimum(monkeypatch):
     made = objective("tree", rows=80)
     expected = certify(made, solve_sets(made, Limits(tol=1e-6))).primal
     monkeypatch.setattr(sets, "_SINGLE_BYTES", 0)
-    monkeypatch.setattr(sets, "_THREAD_ENTRIES", 0)
+    monkeypatch.setattr(row_ascent, "_THREAD_ENTRIES", 0)
     with ThreadEngine(2) as engine:
         solution = solve_sets(objective("tree", rows=80, sparse=True), Limits(tol=1e-4, engine=engine))
     assert solution.vectors.dtype == np.float32
@@ -155,7 +155,7 @@ def test_it_goes_on_from_a_dual_also_of_another_C_and_mends_what_is_not_feasible
 @pytest.mark.parametrize("light", [True, False], ids=["in this thread", "on a thread"])
 def test_every_press_ends_the_fit(light, monkeypatch):
     if not light:
-        monkeypatch.setattr(sets, "_LIGHT_STEPS", 0)
+        monkeypatch.setattr(row_ascent, "_LIGHT_STEPS", 0)
     case = objective("tree", rows=90)
     solve_sets(case, Limits(max_iter=2))  # compiled before the first press
     for seconds in np.random.default_rng(1).uniform(0.0, 0.2, size=4):

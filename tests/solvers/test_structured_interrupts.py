@@ -15,7 +15,7 @@ from taxolearn.losses import structured_hinge
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
 from taxolearn.scales import node_weights
-from taxolearn.solvers import Limits, PegasosSGD, Start, Status, solve_shared, solve_structured, structured
+from taxolearn.solvers import Limits, PegasosSGD, Start, Status, row_ascent, solve_shared, solve_structured
 from taxolearn.ties import path_sum, shared_tie
 
 TREE = Taxonomy.from_paths([f"r/{a}/{a}{b}" for a in "abc" for b in range(3)])
@@ -44,7 +44,7 @@ SOLVERS = {
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_press_ends_the_fit(name, light, monkeypatch):
     if not light:
-        monkeypatch.setattr(structured, "_LIGHT_STEPS", 0)
+        monkeypatch.setattr(row_ascent, "_LIGHT_STEPS", 0)
     solve, learned = SOLVERS[name]
     case = objective(learned)
     solve(case, Limits(max_iter=2))  # compiled before the first press

@@ -24,7 +24,16 @@ from taxolearn.errors import DataError, LabelError
 from taxolearn.losses import Hinge, structured_hinge
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Limits, PegasosSGD, Start, Status, solve_pegasos, solve_structured, structured
+from taxolearn.solvers import (
+    Limits,
+    PegasosSGD,
+    Start,
+    Status,
+    row_ascent,
+    solve_pegasos,
+    solve_structured,
+    structured,
+)
 from taxolearn.ties import flat, path_sum, shared_tie
 
 TREE = Taxonomy.from_paths([f"r/{a}/{a}{b}" for a in "abcd" for b in range(5)])
@@ -100,7 +109,7 @@ def test_the_same_seed_gives_the_same_weights(case):
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_threads_reach_the_same_optimum(case, fine, n_jobs, monkeypatch):
-    monkeypatch.setattr(structured, "_THREAD_ENTRIES", 0)
+    monkeypatch.setattr(row_ascent, "_THREAD_ENTRIES", 0)
     with ThreadEngine(n_jobs) as engine:
         solution = case.solve(tol=1e-5, engine=engine)
     certificate = case.certify(solution)

@@ -7,10 +7,9 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
 from taxolearn.auditing.folds import Array
-from taxolearn.engines import running
+from taxolearn.engines import blas_threads, running
 from taxolearn.solvers.structure_learning import FromCovariance, learn_structure
 from taxolearn.solvers.structure_steps import SparseGraph
 from taxolearn.structure import ClassGraph
@@ -46,7 +45,7 @@ def learned_ties(
     means = np.asarray(some.T @ np.where(known, scores[:, own], 0.0)) / np.maximum(counts, 1.0)
     values, vectors = np.linalg.eigh(0.5 * (means + means.T))
     covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T  # noise may make small ones negative
-    with running() as run, threadpool_limits(1, user_api="blas"):
+    with running() as run, blas_threads(1):
         learned = learn_structure(
             FromCovariance(covariance),
             _PRIOR,

@@ -23,7 +23,7 @@ from taxolearn.certificates.rounding import square as squared
 from taxolearn.certificates.scores import Rows, Scores
 from taxolearn.certificates.shared import SharedSide
 from taxolearn.certificates.sums import Adjoint
-from taxolearn.engines import Engine, Run, running
+from taxolearn.engines import Engine, Run, blas_threads, running
 from taxolearn.errors import DataError
 from taxolearn.objective import Objective, Parts
 from taxolearn.solvers.base import Solution
@@ -181,6 +181,4 @@ def _one_thread_of_blas(objective: Objective | Parts) -> Any:
     parts = objective.parts if isinstance(objective, Parts) else (objective,)
     if all(one.problem.n_rows * one.problem.n_features * one.n_units < _MANY for one in parts):
         return nullcontext()
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1, user_api="blas")
+    return blas_threads(1)

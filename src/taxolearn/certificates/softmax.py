@@ -16,7 +16,7 @@ from taxolearn.objective import Objective
 
 _BLOCK_BYTES = 32 * 2**20  # of scores at a time
 _LIGHT = 2**20  # products that take a millisecond
-_DUALS = 2**20  # looked at together
+_DUALS = 2**16  # looked at together: they stay in cache
 _OF_VALUE = 128  # roundings in one loss, whose terms are at least one
 
 
@@ -65,16 +65,18 @@ def adjoint(objective: Objective, dual: sp.csr_array, classes: npt.NDArray[np.bo
     terms = int(np.bincount(dual.indices, minlength=1).max(initial=0)) + 8
     feasible = bool(np.all(data >= 0) and np.all(sums[cost > 0] > 0))
     shares = np.empty(dual.nnz)
+    divisor = np.where(sums > 0, sums, 1.0)
     total, error = 0.0, dual.nnz * TINY
     for start in range(0, dual.nnz, _DUALS):
         span = slice(start, start + _DUALS)
         i, p = dual.indices[span], data[span]
-        share = np.divide(p, sums[i], out=np.zeros_like(p), where=sums[i] > 0)
-        log = np.log(share, out=np.zeros_like(share), where=share > 0)
-        entropies = cost[i] * share * log
+        share = p / divisor[i]
+        weighted = cost[i] * share
+        entropies = np.log(np.where(share > 0, share, 1.0))
+        entropies *= weighted
         total += float(entropies.sum())
-        error += float(np.sum(gamma(terms + PAIRWISE) * (np.abs(entropies) + cost[i] * share)))
-        shares[span] = -cost[i] * share
+        error += gamma(terms + PAIRWISE) * float(np.abs(entropies).sum() + weighted.sum())
+        np.negative(weighted, out=shares[span])
     at = np.flatnonzero(cost != 0)
     up = sp.csr_array((cost[at], (own[at], at)), shape=dual.shape)
     down = sp.csr_array((shares, dual.indices, dual.indptr), shape=dual.shape)

@@ -29,6 +29,7 @@ _MANY = 2**24  # products that are worth a compiled kernel
 _LIGHT = 2**20  # products that take a millisecond
 _SMALL = 2**20  # entries of sparse rows that may be made dense
 _DENSE = 0.05  # share of duals from which on a dense product is faster
+_MOST_DENSE = 2**26  # entries of a dense M: 512 MB
 _WIDE = 1e-9  # relative errors above it are looked at column by column
 _SUMMED = 64  # rows added up one after the other, at least
 
@@ -60,7 +61,12 @@ class Adjoint:
 
     def sizes(self, norms: Array) -> Array:
         """sum_i |m_li| ||x_i|| for each class l, the parts of m taken by themselves."""
-        found = [segment_sums(np.abs(part.data) * norms[part.indices], part.indptr) for part in self.parts]
+        found = [
+            np.abs(_as_array(part)) @ norms
+            if _is_full(part)
+            else segment_sums(np.abs(part.data) * norms[part.indices], part.indptr)
+            for part in self.parts
+        ]
         return np.asarray(sum(found))
 
     def under(self, nodes: Nodes, numbers: npt.NDArray[Any] | None = None) -> sp.csr_array:
@@ -74,6 +80,19 @@ class Adjoint:
         for part in parts[1:]:
             found = found + part
         return found
+
+    def is_dense(self) -> bool:
+        """Whether a dense M takes less time than a sparse one, and there is room for it."""
+        size = self.parts[0].shape[0] * self.parts[0].shape[1]
+        return size <= _MOST_DENSE and any(part.nnz >= _DENSE * size for part in self.parts)
+
+    def dense_under(self, nodes: Nodes, numbers: npt.NDArray[Any] | None = None) -> Array:
+        """N M, or only some rows of it, as an array."""
+        few = numbers if nodes is None else None
+        found = sum(_as_array(part if few is None else part[few]) for part in self.parts)
+        if nodes is None:
+            return np.asarray(found)
+        return np.asarray((nodes if numbers is None else nodes[numbers]) @ found)
 
     @property
     def n_classes(self) -> int:
@@ -134,12 +153,20 @@ def vector_sums(duals: sp.csr_array, X: Any) -> tuple[Any, Any]:
     >>> vector_sums(sp.csr_array([[1.0, 2.0]]), np.eye(2))[0].tolist()
     [[1.0, 2.0]]
     """
-    n = duals.shape[1]
-    if sp.issparse(X) or duals.nnz < _DENSE * n * duals.shape[0]:
+    if sp.issparse(X) or duals.nnz < _DENSE * duals.shape[1] * duals.shape[0]:
         return duals @ X, np.diff(duals.indptr)
-    weights = duals.toarray()
+    return dense_sums(duals.toarray(), X)
+
+
+def dense_sums(weights: Array, X: Array) -> tuple[Array, int]:
+    """weights X, added up in blocks of rows, and after how many additions.
+
+    >>> dense_sums(np.array([[1.0, 2.0]]), np.eye(2))
+    (array([[1., 2.]]), 2)
+    """
+    n = weights.shape[1]
     step = max(_SUMMED, int(np.sqrt(n)))
-    total = np.zeros((duals.shape[0], X.shape[1]))
+    total = np.zeros((weights.shape[0], X.shape[1]))
     for first in range(0, n, step):
         total += weights[:, first : first + step] @ X[first : first + step]
     return total, min(n, step + n // step + 1)
@@ -185,6 +212,10 @@ def _squares_of(shared: _Sums, numbers: npt.NDArray[Any] | None, clock: Any) -> 
     """||z_n||^2 of some nodes, and after how many additions."""
     with np.errstate(all="ignore"):
         # the duals of all classes under a node first: rows that they share are multiplied once
+        if not sp.issparse(shared.X) and shared.adjoint.is_dense():
+            weights = shared.adjoint.dense_under(shared.nodes, numbers)
+            vectors, added = dense_sums(weights, shared.X)
+            return np.add.reduce(vectors * vectors, axis=1), np.full(len(weights), float(added))
         duals = shared.adjoint.under(shared.nodes, numbers)
         if shared.many:
             return _by_kernel(duals, shared.X), np.diff(duals.indptr).astype(np.float64)
@@ -231,3 +262,15 @@ def _for_sums(X: Any) -> Any:
     if not sp.issparse(X):
         return X
     return X.toarray().astype(np.float64, copy=False) if X.shape[0] * X.shape[1] <= _SMALL else in_double(X)
+
+
+def _as_array(part: sp.csr_array) -> Array:
+    """A sparse matrix as an array; one that lacks no entry is not copied."""
+    if _is_full(part):
+        return np.asarray(part.data.reshape(part.shape), dtype=np.float64)
+    return np.asarray(part.toarray(), dtype=np.float64)
+
+
+def _is_full(part: sp.csr_array) -> bool:
+    """Whether a sparse matrix lacks no entry, zeros being entries too."""
+    return bool(part.nnz == part.shape[0] * part.shape[1] and part.has_canonical_format)

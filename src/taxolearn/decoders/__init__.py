@@ -20,7 +20,7 @@ from taxolearn.decoders.probable_sets import ProbableSets, calibrated_sets, node
 from taxolearn.decoders.set_offset import set_f1, sets_f1, tune_offset
 from taxolearn.decoders.set_programme import SetProgramme
 from taxolearn.decoders.sets import Sets
-from taxolearn.decoders.thresholds import Thresholds, above, tune_thresholds
+from taxolearn.decoders.thresholds import Thresholds, above, common_threshold, tune_thresholds
 from taxolearn.decoders.top_down import TopDown
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "best_class",
     "best_or_thresholds",
     "calibrated_sets",
+    "common_threshold",
     "comparable",
     "decode_sets",
     "decoder_of",

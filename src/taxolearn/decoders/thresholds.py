@@ -17,12 +17,17 @@ from taxolearn.vectors.scoring import check_beam
 
 Array = npt.NDArray[np.float64]
 
+SERVED = ("micro", "macro", "example")  # which F1 tuned thresholds are for
+_TOP = 64  # classes of a row, best first, that a common threshold is tuned on
+_CUTS = 200  # common thresholds that are tried
+
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
     """Answers the classes whose score is above their threshold, ranked by score minus threshold.
 
-    So what is predicted comes first in the ranking, and a row without a label has a ranking all the same.
+    So what is predicted comes first in the ranking, and a row without a label has a ranking all the same. With `fill` a
+    row whose classes are all below gets the first of its ranking.
 
     >>> from taxolearn.vectors import ClassVectors
     >>> vectors, X = ClassVectors(np.eye(3), np.zeros(3)), np.array([[1.0, 5.0, 2.0]])
@@ -32,6 +37,7 @@ class Thresholds:
     """
 
     thresholds: Array
+    fill: bool = False
     name: ClassVar[str] = "thresholds"
     several: ClassVar[bool] = True
 
@@ -43,7 +49,7 @@ class Thresholds:
         object.__setattr__(self, "thresholds", thresholds)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"thresholds": self.thresholds}  # without the vectors that were seen last
+        return {"thresholds": self.thresholds, "fill": self.fill}  # without the vectors that were seen last
 
     @property
     def n_classes(self) -> int:
@@ -65,13 +71,16 @@ class Thresholds:
         (array([0, 0, 0]), array([], dtype=int32))
         """
         shifted = self._shifted(vectors)
-        found = [_positive(np.empty((0, self.n_classes), dtype=vectors.dtype))]
+        found = [_positive(np.empty((0, self.n_classes), dtype=vectors.dtype), False)]
         if beam is None:
-            found += [_positive(block) for _, block in shifted.score_blocks(X, n_threads=n_threads)]
+            found += [
+                _positive(block, self.fill) for _, block in shifted.score_blocks(X, n_threads=n_threads)
+            ]
         else:
             check_beam(beam)
             ids, margins = shifted.top_k(X, min(beam, self.n_classes), beam=beam, n_threads=n_threads)
             chosen = margins > 0
+            chosen[:, :1] |= self.fill  # best first
             found.append((chosen.sum(axis=1), ids[chosen], margins[chosen]))
         counts, ids, margins = (np.concatenate(part) for part in zip(*found, strict=True))
         indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
@@ -111,12 +120,13 @@ class Thresholds:
         return ScoredRow.of(self._shifted(vectors), X, vectors)
 
     def arrays(self) -> Arrays:
-        """The thresholds.
+        """The thresholds, and whether rows without a label get one.
 
         >>> Thresholds(np.ones(2)).arrays()
         {'thresholds': array([1., 1.])}
         """
-        return {"thresholds": self.thresholds}
+        filled = {"fill": np.ones(1, dtype=np.uint8)} if self.fill else {}
+        return {"thresholds": self.thresholds, **filled}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], n_classes: int) -> Thresholds:
@@ -133,7 +143,7 @@ class Thresholds:
                 f"stored decoder: there are {len(thresholds)} thresholds for {n_classes} classes"
             )
         try:
-            return cls(thresholds)
+            return cls(thresholds, "fill" in arrays)
         except DataError as error:
             raise ModelError(f"stored decoder: {error}") from None
 
@@ -152,9 +162,15 @@ class Thresholds:
         return (margins + self.thresholds[ids]).astype(vectors.dtype)
 
 
-def _positive(margins: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+def _positive(
+    margins: npt.NDArray[Any], fill: bool
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     """How many margins of each row are positive, in which columns, and they themselves; largest first."""
-    rows, columns = np.nonzero(margins > 0)
+    chosen = margins > 0
+    if fill and len(margins):
+        empty = np.flatnonzero(~chosen.any(axis=1))
+        chosen[empty, np.argmax(margins[empty], axis=1)] = True
+    rows, columns = np.nonzero(chosen)
     values = margins[rows, columns]
     order = np.lexsort((columns, -values, rows))
     return np.bincount(rows, minlength=len(margins)), columns[order].astype(np.int32), values[order]
@@ -192,6 +208,45 @@ def tune_thresholds(
         else:
             thresholds[c] = np.nextafter(ranked[best], -np.inf)
     return thresholds
+
+
+def common_threshold(
+    scores: Array,
+    targets: npt.NDArray[np.bool_],
+    serve: str,
+    fill: bool,
+    row_weight: Array | None = None,
+) -> Array:
+    """One threshold for all classes, the best on held-out rows for micro-F1 or for the mean F1 of rows ("example").
+
+    Zero is one of those tried, so that the choice is never worse than zero on these rows.
+
+    >>> scores = np.array([[-0.1, -0.9], [-0.8, -0.2]])
+    >>> common_threshold(scores, scores > -0.5, "micro", False).round(6).tolist()
+    [-0.2, -0.2]
+    """
+    n, n_classes = scores.shape
+    weight = np.ones(n) if row_weight is None else row_weight
+    kept = min(n_classes, _TOP)
+    top = np.argpartition(-scores, kept - 1, axis=1)[:, :kept]
+    high, right = np.take_along_axis(scores, top, axis=1), np.take_along_axis(targets, top, axis=1)
+    best, positives = np.argmax(high, axis=1), targets.sum(axis=1)
+    found, chosen = -1.0, 0.0
+    seen = high[right]
+    cuts = np.unique(np.quantile(seen, np.linspace(0.0, 1.0, _CUTS))) if len(seen) else np.empty(0)
+    for cut in (0.0, *np.nextafter(cuts, -np.inf).tolist()):  # a true label is just above
+        answered = high > cut
+        if fill:
+            empty = np.flatnonzero(~answered.any(axis=1))
+            answered[empty, best[empty]] = True
+        hits, sizes = (answered & right).sum(axis=1), answered.sum(axis=1) + positives
+        if serve == "micro":
+            score = 2.0 * float(weight @ hits) / max(float(weight @ sizes), 1e-300)
+        else:
+            score = float(weight @ np.divide(2.0 * hits, sizes, out=np.ones(n), where=sizes > 0))
+        if score > found:
+            found, chosen = score, cut
+    return np.full(n_classes, chosen)
 
 
 def above(scores: Array, thresholds: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:

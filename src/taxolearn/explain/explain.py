@@ -1,7 +1,7 @@
 """Why a row got its class: the score as a sum over features, or with a kernel over training rows, and the margin at
 each node of the path.
 
-What an estimator needs for it: `classes_`, `taxonomy`, `vectors_`, `decoder_`, `_rows(X)`, `_path(name)`, and
+What an estimator needs for it: `classes_`, `taxonomy_`, `vectors_`, `decoder_`, `_rows(X)`, `_path(name)`, and
 `feature_names_in_` if it has names.
 """
 
@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from taxolearn.decoders import RowFacts
 from taxolearn.errors import DataError, LabelError
 from taxolearn.explain.explanation import INTERCEPT, Contributions, Explanation, NodeExplanation
+from taxolearn.problem.label_paths import node_called
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 from taxolearn.vectors import Vectors
@@ -91,7 +92,7 @@ def explain_row(
     'length'
     """
     _check_counts(k, runners_up)
-    groups = ClassGroups(estimator.classes_.tolist(), estimator.taxonomy)
+    groups = ClassGroups(estimator.classes_.tolist(), estimator.taxonomy_)
     decoder, vectors = estimator.decoder_, estimator.vectors_
     asked = None if label is None else groups.number(label)
     ranking = decoder.top_k(vectors, X, min(runners_up + 2, decoder.n_classes))[0][0].tolist()
@@ -102,9 +103,9 @@ def explain_row(
     sums, deciding = _Sums(facts.scored, row), _Sums(facts.deciding, row)
     nodes = tuple(
         _explain_node(name, groups, own, beside, facts, sums, deciding)
-        for name, own, beside in groups.contests(path, number, facts.node_by_node)
+        for name, own, beside in groups.contests(groups.path(number), number, facts.node_by_node)
     )
-    mentioned = {*path, groups.classes[number], *(groups.classes[c] for c in others)}
+    mentioned = {*groups.path(number), groups.classes[number], *(groups.classes[c] for c in others)}
     mentioned.update(name for node in nodes for name in (node.best, node.runner_up, node.rival))
     return Explanation(
         groups.classes[number],
@@ -114,9 +115,19 @@ def explain_row(
         sums.features(*facts.parts(number)),
         nodes,
         sums.words(*facts.parts(number)),
-        {name: title for name, title in (titles or {}).items() if name in mentioned},
+        _titles(estimator.taxonomy_, titles, mentioned),
         k,
     )
+
+
+def _titles(
+    taxonomy: Taxonomy | None, titles: Mapping[Hashable, str] | None, mentioned: set[Hashable]
+) -> dict[Hashable, str]:
+    """What to call the nodes that are mentioned: their titles, else the labels of the taxonomy."""
+    found = (
+        {} if taxonomy is None else {name: term.label for name, term in taxonomy.terms.items() if term.label}
+    )
+    return {name: title for name, title in (found | dict(titles or {})).items() if name in mentioned}
 
 
 def _one_row(x: Any) -> Any:
@@ -160,13 +171,23 @@ class ClassGroups:
         ...
         taxolearn.errors.LabelError: 'Animal' is a node of the taxonomy, but not a class of this model
         """
+        if self._taxonomy is not None:
+            label = node_called(label, self._taxonomy)
         for number, name in enumerate(self.classes):
             if name == label:
                 return number
         if self._taxonomy is None:
             raise LabelError(f"{show(label)} is not a class of this model; classes_ lists them")
-        self._taxonomy.id_of(label)
         raise LabelError(f"{show(label)} is a node of the taxonomy, but not a class of this model")
+
+    def path(self, number: int) -> tuple[Hashable, ...]:
+        """The nodes from the top down to a class.
+
+        >>> ClassGroups(["Cat", "Dog"], Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])).path(1)
+        ('Animal', 'Dog')
+        """
+        name = self.classes[number]
+        return (name,) if self._taxonomy is None else self._taxonomy.named_path(name)
 
     def node(self, name: Hashable) -> int | None:
         """The id of a node; None without a taxonomy.

@@ -60,7 +60,7 @@ class Explanation:
     Attributes
     ----------
     label, path, score
-        The class, the nodes from the top down to it, and its score.
+        The class, the names from the top down to it as people read them, and its score.
     runners_up : tuple of (class, score)
         The classes that come next in the ranking, best first.
     contributions, words
@@ -141,7 +141,8 @@ class Explanation:
         reasons = self._sum(self.contributions, self.words)
         lines = [f"{self._named(self.label)}: score {self.score:.3f} = {reasons}"]
         for depth, node in enumerate(self.nodes):
-            lines.append(f"{'   ' * depth}└─ {self._named(node.name)}{self._decision(node)}")
+            word = self.path[min(depth, len(self.path) - 1)]
+            lines.append(f"{'   ' * depth}└─ {self._named(node.name, word)}{self._decision(node)}")
         if self.runners_up:
             others = ", ".join(f"{self._named(name)} {score:.3f}" for name, score in self.runners_up)
             lines.append(f"runners-up: {others}")
@@ -172,9 +173,9 @@ class Explanation:
             shown.append(f"{len(rest)} more {sum(value for _, value in rest):+.3f}")
         return ", ".join(shown)
 
-    def _named(self, name: Hashable) -> str:
-        title = self.titles.get(name)
-        return printable(str(name) if title is None or title == name else f"{name} ({title})")
+    def _named(self, name: Hashable, shown: Hashable = None) -> str:
+        title, shown = self.titles.get(name), name if shown is None else shown
+        return printable(str(shown) if title is None or title == name else f"{shown} ({title})")
 
 
 def _pairs(key: str, contributions: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:

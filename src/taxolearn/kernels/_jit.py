@@ -1,26 +1,88 @@
-"""The one place that decides how kernels are compiled."""
+"""The one place that decides how kernels are compiled, and where compiled ones are kept."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
 
-
-def _may_cache() -> bool:
-    """Cache compiled kernels only for a regular installation.
-
-    Numba does not notice a change in a function that a cached one calls from another file (numba #1833), so
-    an editable installation, where files change, compiles anew. `TAXOLEARN_CACHE=0` or `=1` decides outright.
-    """
-    asked = os.environ.get("TAXOLEARN_CACHE")
-    if asked is not None:
-        return asked not in ("", "0")
-    return "site-packages" in Path(__file__).parts or "dist-packages" in Path(__file__).parts
+_KEPT = 4  # versions of the sources whose compiled kernels are kept
+_PREFIX = "kernels-"
+_CONFIG: Any = numba.config
 
 
 def kernel(function: Any) -> Any:
     """Compile an array-only function; it runs without the interpreter's lock."""
-    return numba.njit(nogil=True, cache=_may_cache())(function)
+    folder = _cache_folder()
+    if folder is None:
+        return numba.njit(nogil=True)(function)
+    with _numba_keeps_in(folder):
+        return numba.njit(nogil=True, cache=True)(function)
+
+
+@cache
+def _cache_folder() -> Path | None:
+    """Where compiled kernels are kept, or None: with `TAXOLEARN_CACHE=0`, or where nothing can be written.
+
+    The folder is named after a hash of all sources that are compiled. Numba compares a function's own file only, and
+    does not notice a change in a function that it calls from another file (numba #1833): an edited source, or an
+    upgrade, which leaves Numba's files behind, would run old code. So an editable installation may keep kernels, too.
+    """
+    if os.environ.get("TAXOLEARN_CACHE") in ("", "0"):
+        return None
+    package = Path(__file__).parents[1]
+    sources = [*package.glob("kernels/*.py"), *package.glob("losses/*.py")]
+    return _made(_home(), f"{_PREFIX}{_digest(sources)}")
+
+
+def _home() -> Path:
+    """Numba's own folder where one is set, else the user's cache."""
+    if _CONFIG.CACHE_DIR:
+        return Path(_CONFIG.CACHE_DIR)
+    given = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    with contextlib.suppress(RuntimeError):  # there is no home
+        return Path(given or Path.home() / ".cache") / "taxolearn"
+    return Path(tempfile.gettempdir()) / "taxolearn"
+
+
+def _digest(sources: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for source in sorted(sources):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _made(home: Path, name: str) -> Path | None:
+    """The folder, new or not; with a new one the oldest of the others go."""
+    folder = home / name
+    new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return None
+    if new:
+        with contextlib.suppress(OSError):
+            others = sorted(home.glob(f"{_PREFIX}*"), key=lambda other: other.stat().st_mtime, reverse=True)
+            for old in others[_KEPT:]:
+                shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+@contextlib.contextmanager
+def _numba_keeps_in(folder: Path) -> Iterator[None]:
+    """Numba asks for its folder when a function is decorated; the kernels of others stay where they are."""
+    before = _CONFIG.CACHE_DIR
+    _CONFIG.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        _CONFIG.CACHE_DIR = before

@@ -11,7 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.extending import overload
+from numba.extending import overload, register_jitable
+
+
+def scalar(function: Any) -> Any:
+    """A plain scalar function that compiled ones may call."""
+    return register_jitable(function)
 
 
 def _method(loss: Any, name: str) -> Any:

@@ -37,6 +37,19 @@ class Logistic(NamedTuple):
         """The loss at each margin y * score."""
         return np.logaddexp(0.0, self.margin - np.asarray(margins, dtype=np.float64))
 
+    def value_and_slope(self, margins: npt.NDArray[Any]) -> tuple[Any, Any]:
+        """The loss at each margin and minus its derivative, in the precision of the margins."""
+        x = margins.dtype.type(self.margin) - margins
+        small = np.exp(-np.abs(x))
+        above = 1 + small
+        slope = np.where(x > 0, margins.dtype.type(1), small) / above
+        return np.maximum(x, 0) + np.log(above), slope
+
+    def second_slope(self, margins: npt.NDArray[Any]) -> Any:
+        """The second derivative at each margin, in the precision of the margins."""
+        small = np.exp(-np.abs(margins.dtype.type(self.margin) - margins))
+        return small / (1 + small) ** 2
+
     def conjugate(self, dual: npt.ArrayLike, weight: npt.ArrayLike) -> Array:
         """(weight * loss)*(-dual): infinite outside 0 <= dual <= weight."""
         d, c = np.broadcast_arrays(np.asarray(dual, dtype=np.float64), np.asarray(weight, dtype=np.float64))

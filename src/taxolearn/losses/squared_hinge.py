@@ -37,6 +37,15 @@ class SquaredHinge(NamedTuple):
         """The loss at each margin y * score."""
         return np.maximum(0.0, self.margin - np.asarray(margins, dtype=np.float64)) ** 2
 
+    def value_and_slope(self, margins: npt.NDArray[Any]) -> tuple[Any, Any]:
+        """The loss at each margin and minus its derivative, in the precision of the margins."""
+        violation = np.maximum(0, margins.dtype.type(self.margin) - margins)
+        return violation * violation, 2 * violation
+
+    def second_slope(self, margins: npt.NDArray[Any]) -> Any:
+        """The second derivative at each margin, in the precision of the margins."""
+        return 2 * (margins < self.margin).astype(margins.dtype)
+
     def steepness(self, values: Array) -> tuple[Array, float]:
         """|loss'| where the loss has these values, and the largest second derivative; for bounds on rounding."""
         return 2.0 * np.sqrt(values), 2.0

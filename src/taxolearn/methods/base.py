@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,12 +35,29 @@ if TYPE_CHECKING:
 class Fitted:
     """What a fit leaves behind; no parameters."""
 
+    _fitted: ClassVar[Mapping[str, str]] = {
+        "classes_": "array: The labels learned, in the order of the columns of scores.",
+        "taxonomy_": "Taxonomy or None: The given one, or the one that y spells.",
+        "certificate_": "Certificate: Upper and lower bound on the optimum, recomputed after the fit.",
+        "vectors_": "Vectors: What scores rows: one vector per class, node or decision, or support rows.",
+        "coef_, intercept_": "arrays: The vectors and intercepts of the classes, classes x features.",
+        "decoder_": "Decoder: How scores become labels.",
+        "thresholds_": "array: Above which score a class is predicted, with several labels per row.",
+        "calibration_": "pair of arrays or None: Slopes and offsets of the sigmoids behind `predict_proba`.",
+        "label_form_": "str: In which form y was given, and `predict` answers.",
+        "n_iter_": "int: Passes of the solver.",
+        "history_": "list of Progress: Bounds and seconds after each pass.",
+        "n_features_in_": "int: Number of features.",
+        "feature_names_in_": "array: Names of the features, where X was a table with names.",
+        "data_": "dict: Number of rows and a fingerprint of what the model was fitted on.",
+    }
     vectors_: Vectors
     decoder_: Decoder
     classes_: npt.NDArray[Any]
     certificate_: Certificate
     n_iter_: int
     n_features_in_: int
+    taxonomy_: Taxonomy | None
     history_: list[Progress]
     label_form_: str
     data_: dict[str, Any]
@@ -52,9 +69,6 @@ class Fitted:
 class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: vectors that score, and a decoder that answers.
 
-    Fitted attributes: `classes_`, `vectors_`, `decoder_`, `coef_`, `intercept_`, `certificate_`, `n_iter_`, `history_`,
-    `n_features_in_`, `feature_names_in_`, `data_` (number of rows and a fingerprint of what the model was fitted on).
-
     >>> from taxolearn import OneVsRestSVM
     >>> issubclass(OneVsRestSVM, TaxonomyClassifier)
     True
@@ -62,7 +76,10 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
 
     taxonomy: Taxonomy | None = parameter(
         default=None,
-        doc="Tree or DAG whose nodes the labels are, inner ones too. None: flat over the classes seen.",
+        doc=(
+            "Tree or DAG whose nodes the labels are, inner ones too. None: the one that y spells (level columns, "
+            'tuples, strings such as "Books/History"), in `taxonomy_`; flat where y spells none.'
+        ),
         kw_only=False,
     )
     n_jobs: int | None = parameter(
@@ -77,7 +94,7 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _remember_labels(self, problem: Problem, y: Any) -> None:
         """Keep what is needed to answer in the form in which y was given."""
-        self.label_form_ = problem.labels.form
+        self.label_form_, self.taxonomy_ = problem.labels.form, problem.taxonomy
         self.classes_ = names_array(problem.classes, y)
         self._indicator = None
         if problem.labels.form == "indicator":
@@ -189,8 +206,8 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         assert self._indicator is not None
         _, width, dtype, sparse = self._indicator
         columns = np.arange(len(self.classes_))
-        if self.taxonomy is not None:
-            columns = np.asarray(self.taxonomy.ids_of(self.classes_.tolist()))
+        if self.taxonomy_ is not None:
+            columns = np.asarray(self.taxonomy_.ids_of(self.classes_.tolist()))
         ones = np.ones(len(answers.ids), dtype=dtype)
         shape = (len(answers.indptr) - 1, width)
         matrix = sp.csr_array((ones, columns[answers.ids], answers.indptr), shape=shape)
@@ -217,7 +234,7 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         return [[path(c) for c in ids[a:b]] for a, b in pairwise(answers.indptr.tolist())]
 
     def _path(self, name: Hashable) -> tuple[Hashable, ...]:
-        return (name,) if self.taxonomy is None else self.taxonomy.shown_path(name)
+        return (name,) if self.taxonomy_ is None else self.taxonomy_.shown_path(name)
 
     def top_k(
         self, X: Any, k: int = 5, *, beam: int | None = None
@@ -249,10 +266,16 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         0.5
         """
         predicted = self.predict(X)
-        true, found = align_labels(y, predicted, self.taxonomy)
+        # labels that a taxonomy made of y does not have are wrong answers, no errors
+        true, found = align_labels(y, predicted, self.taxonomy_ if self._fixed_names else None)
         same = abs(true.matrix() - found.matrix()).sum(axis=1) == 0
         weights = check_sample_weight(sample_weight, len(same))
         return float(np.average(np.asarray(same).ravel(), weights=weights))
+
+    @property
+    def _fixed_names(self) -> bool:
+        """Whether labels can only be nodes of the taxonomy, or columns of an indicator over it."""
+        return self.taxonomy is not None or self._indicator is not None
 
     def explain(self, x: Any, k: int = 6, runners_up: int = 3, *, label: Hashable = None) -> Explanation:
         """Why one row gets its best class: its score, and the margin at each node of its path, by features.

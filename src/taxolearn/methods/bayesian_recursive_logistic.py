@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -45,6 +46,10 @@ class _KeptVariances(NamedTuple):
 class _Learned:
     """What a fit leaves besides."""
 
+    _fitted: ClassVar[Mapping[str, str]] = {
+        "node_weights_": "array: The learned variances a_n, one per node; without a taxonomy one per class.",
+        "bound_history_": "list of float: The lower bound on the evidence after each turn.",
+    }
     node_weights_: Array
     bound_history_: list[float]
     _kept_variances: _KeptVariances
@@ -202,7 +207,7 @@ class BayesianRecursiveLogistic(LikelihoodProbabilities, _Learned):
         if self.warm_start:
             self._kept_variances = found
         self.bound_history_ = found.learned.bounds
-        n_nodes = len(found.scale) if self.taxonomy is None else self.taxonomy.n_nodes
+        n_nodes = len(found.scale) if self.taxonomy_ is None else self.taxonomy_.n_nodes
         self.node_weights_ = found.scale[:n_nodes]
         return objective, replace(limits, max_seconds=None if left is None else max(left, 1e-9)), start
 

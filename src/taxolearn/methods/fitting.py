@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from taxolearn.certificates import Certificate, certify, expected_seconds
-from taxolearn.decoders import Decoder, best_class, comparable, fit_sigmoids, tune_thresholds
+from taxolearn.decoders import Decoder, best_class, comparable, fit_sigmoids
 from taxolearn.engines import ThreadEngine, interrupts
 from taxolearn.errors import DataError
 from taxolearn.losses import LOSSES, Loss
@@ -88,6 +88,13 @@ class CertifiedClassifier(TaxonomyClassifier):
         ),
         check=positive,
     )
+    leaf_only: bool = parameter(
+        default=False,
+        doc=(
+            "Whether only leaves of the taxonomy are answers; rows that are labelled at inner nodes are then not "
+            "learned from."
+        ),
+    )
     class_weight: Any = parameter(
         default=None, doc='Weights of the classes: a dict from name to number, "balanced", or None for ones.'
     )
@@ -144,6 +151,8 @@ class CertifiedClassifier(TaxonomyClassifier):
             class_weight=self.class_weight,
             empty_classes=self._empty_classes,
             checked=True,
+            build=True,
+            leaf_only=self.leaf_only,
         )
         return self._fit_problem(self._with_products(problem), y)
 
@@ -315,6 +324,10 @@ class CertifiedClassifier(TaxonomyClassifier):
     def _untuned_decoder(self, problem: Problem) -> Decoder:
         return self._decoder(problem)
 
+    def _tuned_decoder(self, problem: Problem, scores: npt.NDArray[np.float64], held: Any) -> Decoder:
+        """The decoder with thresholds that suit the scores of the held-out rows."""
+        raise NotImplementedError
+
     def _fit_on_held_out(self, objective: Objective | Parts, limits: Limits) -> Objective | Parts:
         """The decoder, its thresholds and the calibration; without them, no row is held out.
 
@@ -330,8 +343,7 @@ class CertifiedClassifier(TaxonomyClassifier):
         scores = self.decoder_.scores(trial.vectors, problem.X[held]).astype(np.float64)
         targets = problem.targets[held].toarray() > 0
         if tune:
-            thresholds = tune_thresholds(scores, targets, row_weight=problem.row_weight[held])
-            self.decoder_ = self._decoder(problem, thresholds)
+            self.decoder_ = self._tuned_decoder(problem, scores, held)
         if self._wants_probabilities():
             compared = scores if self.decoder_.several else comparable(scores)
             self.calibration_ = fit_sigmoids(compared, targets, problem.row_weight[held])

@@ -133,7 +133,7 @@ class GrowsClasses(CertifiedClassifier):
         check_is_fitted(self)
         kept = getattr(self, "_kept", None)
         margin = LOSSES[self.loss].facts.kind == "margin"
-        if kept is None or not self.warm_start or self.taxonomy is None or not margin:
+        if kept is None or not self.warm_start or self.taxonomy_ is None or not margin:
             raise DataError(
                 "add_classes needs a one-vs-rest loss, a taxonomy, and a fit with warm_start=True, which keeps its rows"
             )

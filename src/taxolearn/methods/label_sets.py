@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,10 @@ class SetMethod(StructuredMethod):
     >>> issubclass(MulticlassSVM, SetMethod)
     True
     """
+
+    _fitted: ClassVar[Mapping[str, str]] = {
+        "miss_cost_": "float: Several labels per row: the cost of a missed node that was chosen."
+    }
 
     set_cost: str = parameter(
         default="hamming",
@@ -143,6 +147,8 @@ class SetMethod(StructuredMethod):
             self.__dict__.pop("miss_cost_", None)  # of an earlier fit
             return super()._objective(problem)
         self._refuse_pegasos()
+        if self.leaf_only:
+            raise DataError("leaf_only=True is for one label per row; with several use must='all'")
         tied = self._tie(problem)
         scale = self._set_scales(problem, tied)
         cost = 1.0 if isinstance(self.miss_cost, str) else float(self.miss_cost)

@@ -168,18 +168,18 @@ def migrate(
     (['Cat', 'Cat', 'Dog', 'Dog'], True)
     """
     check_is_fitted(model)
-    if model.taxonomy is None:
+    if model.taxonomy_ is None:
         raise DataError("migrate needs a model with a taxonomy; fit it anew with the new one")
     if not isinstance(taxonomy, Taxonomy):
         raise TaxonomyError(
             f"migrate needs the new taxonomy, not {show(taxonomy)}; build one with from_edges"
         )
     rows = check_rows(model, X, reset=False)
-    changes = diff(model.taxonomy, taxonomy, mapping, guess=False)
-    given, several = _given(y, model.taxonomy)
+    changes = diff(model.taxonomy_, taxonomy, mapping, guess=False)
+    given, several = _given(y, model.taxonomy_)
     if len(given) != rows.shape[0]:
         raise DataError(f"X has {rows.shape[0]} rows and y has {len(given)}; give one label per row")
-    labels, undecided = _relabelled(given, model.taxonomy, taxonomy, changes)
+    labels, undecided = _relabelled(given, model.taxonomy_, taxonomy, changes)
     kept = np.array([number for number, label in enumerate(labels) if label is not None], dtype=np.intp)
     if not len(kept):
         raise LabelError("no row has a label in the new taxonomy; give a mapping from old names to new ones")
@@ -234,6 +234,7 @@ def _make(model: Any, rows: Any, y: Any, taxonomy: Taxonomy, weights: Any) -> Pr
         class_weight=model.class_weight,
         empty_classes=model._empty_classes,
         checked=True,
+        leaf_only=model.leaf_only,
     )
 
 
@@ -270,11 +271,11 @@ def _old_problem(
     model: Any, rows: Any, given: list[list[Hashable]], several: bool, weights: Any
 ) -> Problem | None:
     """The problem of the old fit; None where these are not its rows and labels."""
-    if not all(name in model.taxonomy for names in given for name in names):
+    if not all(name in model.taxonomy_ for names in given for name in names):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyClassWarning)
-        problem = _make(model, rows, _as_given(given, several), model.taxonomy, weights)
+        problem = _make(model, rows, _as_given(given, several), model.taxonomy_, weights)
     return problem if problem.fingerprint() == model.data_["fingerprint"] else None
 
 
@@ -311,7 +312,7 @@ def _touched(
             or not has.size
             or weights != (problem.positive_weight[number], problem.negative_weight[number])
         )
-        above = {target for node in model.taxonomy.ancestors(known[old]) for target in fate[node]}
+        above = {target for node in model.taxonomy_.ancestors(known[old]) for target in fate[node]}
         place[number] = above != set(tree.ancestors(problem.classes[number]))
     return Touched(rows, place)
 

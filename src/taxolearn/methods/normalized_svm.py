@@ -6,13 +6,14 @@ from typing import Any
 
 from taxolearn.errors import DataError
 from taxolearn.losses import StructuredHinge, structured_hinge
-from taxolearn.methods.label_sets import SetMethod
+from taxolearn.methods.label_sets import SetMethod, has_several
+from taxolearn.methods.own_nodes import inner_classes, rule_with_own_nodes
 from taxolearn.methods.parameters import check_choice, estimator, parameter
 from taxolearn.methods.structured import Array, given_scales
 from taxolearn.problem import Problem
 from taxolearn.scales import node_weights
 from taxolearn.structure.names import show
-from taxolearn.ties import Tie
+from taxolearn.ties import PathSum, Tie, path_sum, with_own_nodes
 
 
 def _rule_or_scales(name: str, value: Any) -> None:
@@ -37,8 +38,9 @@ class NormalizedHierarchicalSVM(SetMethod):
 
     D(l, y) = sqrt(sum of a_n over the nodes n on one of the two paths only) being the cost (9); or objective (13),
     which divides inside the max by that cost: max(0, 1 - (w_{y_i} - w_l) . x_i / D(l, y_i)). C = 1 / (2 lambda) of
-    the paper; x carries the constant feature `intercept_scaling`. Labels may be inner nodes, and leaves may have no
-    rows.
+    the paper; x carries the constant feature `intercept_scaling`. Leaves may have no rows. Labels may be inner nodes; a
+    class at an inner node then has a leaf of its own below it (`inner_labels`), with a scale a_n, a vector u_n and a
+    part in D as any other leaf, so that (4) holds for its path, too.
 
     Several labels per row: with Y_i the labels of row i and all their ancestors, and sets Y of nodes that are closed
     under ancestors, the losses become
@@ -70,6 +72,15 @@ class NormalizedHierarchicalSVM(SetMethod):
         default=False, doc='Of the rule "rho": whether no parent may weigh more than its child.'
     )
     T: float | None = parameter(default=None, doc='Of the rule "rho": the relaxed sum (8) for DAGs.')
+    inner_labels: str = parameter(
+        default="own",
+        doc=(
+            'What a class at an inner node has, with one label per row. "own": a vector of its own besides those of '
+            'its path, as if it were a leaf below that node. "shared": only those of its path, as in the paper; being '
+            "in the middle of all that is below, it is then the answer far too often."
+        ),
+        choices=("own", "shared"),
+    )
     objective: int = parameter(default=10, doc="The equation of the paper, 10 or 13.", check=_ten_or_thirteen)
 
     def _check_parameters(self) -> None:
@@ -83,15 +94,35 @@ class NormalizedHierarchicalSVM(SetMethod):
                     "leave it out"
                 )
 
+    def _tie(self, problem: Problem) -> PathSum:
+        inner = inner_classes(problem)
+        if self.inner_labels == "shared" or not len(inner) or has_several(problem):
+            return super()._tie(problem)
+        assert problem.taxonomy is not None
+        if isinstance(self.weights, str):
+            self.node_weights_, own = rule_with_own_nodes(
+                problem.taxonomy, problem.class_nodes, inner, self.weights, **self._by_power()
+            )
+        else:  # what is left of the largest sum along a path
+            self.node_weights_ = given_scales("weights", self.weights)
+            sums = (
+                path_sum(problem.taxonomy, problem.class_nodes, self.node_weights_).paths @ self.node_weights_
+            )
+            own = sums.max() - sums[inner]
+        tie = path_sum(problem.taxonomy, problem.class_nodes, self.node_weights_)
+        return with_own_nodes(tie, inner, own)
+
+    def _by_power(self) -> dict[str, Any]:
+        if self.weights != "rho":
+            return {}
+        return {"rho": self.rho, "directional": self.directional, "T": self.T}
+
     def _scales(self, problem: Problem) -> Array:
         assert problem.taxonomy is not None
         if not isinstance(self.weights, str):
             return given_scales("weights", self.weights)
-        by_power: dict[str, Any] = {}
-        if self.weights == "rho":
-            by_power = {"rho": self.rho, "directional": self.directional, "T": self.T}
         rule: Any = self.weights
-        return node_weights(problem.taxonomy, rule, class_nodes=problem.class_nodes, **by_power)
+        return node_weights(problem.taxonomy, rule, class_nodes=problem.class_nodes, **self._by_power())
 
     def _loss(self, problem: Problem, tie: Tie) -> StructuredHinge:
         return structured_hinge(problem, tie, "normalized", "margin" if self.objective == 10 else "unit")

@@ -31,7 +31,9 @@ def parameter(
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(parameter,))
 def estimator(cls: Class) -> Class:
-    """A class whose fields are parameters as an estimator: its `__init__` and the list in its docstring are made.
+    """A class whose fields are parameters as an estimator: its `__init__` and the lists in its docstring are made.
+
+    What a fit leaves behind is described in `_fitted`, name -> "type: meaning", by the class or any of its bases.
 
     >>> @estimator
     ... class Shrinker:
@@ -42,7 +44,7 @@ def estimator(cls: Class) -> Class:
     """
     _settle_bases(cls)
     dataclass(eq=False, repr=False)(cls)  # changes the class in place
-    cls.__doc__ = _with_parameters(cls)
+    cls.__doc__ = _described(cls)
     return cls
 
 
@@ -65,8 +67,8 @@ def _settle_bases(cls: Any) -> None:
             )
 
 
-def _with_parameters(cls: Any) -> str:
-    """The docstring with all parameters described before its first example."""
+def _described(cls: Any) -> str:
+    """The docstring with all parameters and fitted attributes described before its first example."""
     text = inspect.cleandoc(cls.__doc__ or "")
     start = text.find(">>>")
     head, example = (text, "") if start < 0 else (text[:start].rstrip(), text[start:])
@@ -76,8 +78,20 @@ def _with_parameters(cls: Any) -> str:
         choices = one.metadata["choices"]
         kind = "{" + ", ".join(map(repr, choices)) + "}" if choices else str(one.type).replace(" | ", " or ")
         lines += [f"{one.name} : {kind}, default {one.default!r}", *_wrapped(one.metadata["doc"])]
-    parts = [head, "\n".join(lines), example]
+    parts = [head, "\n".join(lines), _attributes(cls), example]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _attributes(cls: Any) -> str:
+    """The section on what a fit leaves behind: what bases say first, unless a class says it anew."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        found |= vars(base).get("_fitted", {})
+    lines = ["Attributes", "----------"]
+    for name, told in found.items():
+        kind, meaning = told.split(": ", 1)
+        lines += [f"{name} : {kind}", *_wrapped(meaning)]
+    return "\n".join(lines) if found else ""
 
 
 def _wrapped(text: str, width: int = 100) -> list[str]:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, cast, get_args
+from collections.abc import Mapping
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from taxolearn.errors import DataError
 from taxolearn.methods.fitting import CertifiedClassifier
+from taxolearn.methods.own_nodes import Ids, inner_classes, rule_with_own_nodes
 from taxolearn.methods.parameters import check_choice, estimator, parameter, positive
 from taxolearn.problem import Problem
-from taxolearn.scales import node_weights
 from taxolearn.scales.rules import Rule
 from taxolearn.structure import Taxonomy
 from taxolearn.ties import PathSum, flat, path_sum, with_own_nodes
 
 Array = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.intp]
 
 
 def _scales(name: str, value: Any) -> None:
@@ -34,6 +34,9 @@ def _scales(name: str, value: Any) -> None:
 class _Scales:
     """What a fit over a taxonomy leaves besides."""
 
+    _fitted: ClassVar[Mapping[str, str]] = {
+        "node_weights_": "array: The scales a_n, one per node; without a taxonomy one per class."
+    }
     node_weights_: Array
 
 
@@ -83,7 +86,9 @@ class PathScales(CertifiedClassifier, _Scales):
             self.node_weights_ = np.ones(problem.n_classes)
             return flat(problem.n_classes)
         if isinstance(self.weights, str):
-            self.node_weights_, own = self._by_rule(taxonomy, problem, inner)
+            self.node_weights_, own = rule_with_own_nodes(
+                taxonomy, problem.class_nodes, inner, self.weights, root=self.root
+            )
         else:
             self.node_weights_, own = self._given_scales(taxonomy), np.ones(len(inner))
         tie = path_sum(taxonomy, problem.class_nodes, self.node_weights_)
@@ -91,9 +96,9 @@ class PathScales(CertifiedClassifier, _Scales):
 
     def _inner_classes(self, problem: Problem) -> Ids:
         """The classes at inner nodes that have a vector of their own."""
-        if problem.taxonomy is None or self.inner_labels == "shared":
+        if self.inner_labels == "shared":
             return np.empty(0, dtype=np.intp)
-        return np.flatnonzero(~problem.taxonomy.is_leaf[problem.class_nodes])
+        return inner_classes(problem)
 
     def _given_scales(self, taxonomy: Taxonomy) -> Array:
         if np.ndim(self.weights):
@@ -104,19 +109,3 @@ class PathScales(CertifiedClassifier, _Scales):
         if self.root == "pinned" and len(scales):
             scales[0] = 0.0
         return scales
-
-    def _by_rule(self, taxonomy: Taxonomy, problem: Problem, inner: Ids) -> tuple[Array, Array]:
-        """The rule `weights` over the taxonomy in which own nodes are leaves below the nodes of their classes."""
-        names = [taxonomy.name_of(node) for node in range(taxonomy.n_nodes)]
-        labels = [names[node] for node in problem.class_nodes]
-        given, stem = set(names), "own node of"
-        while any((stem, labels[k]) in given for k in inner):
-            stem += "'"
-        leaves = {int(k): (stem, labels[k]) for k in inner}
-        whole = taxonomy
-        if leaves:
-            whole = Taxonomy.from_edges([*taxonomy.edges, *((labels[k], leaf) for k, leaf in leaves.items())])
-        nodes = whole.ids_of([leaves.get(k, label) for k, label in enumerate(labels)])
-        root, rule = cast(Any, self.root), cast(Any, self.weights)
-        found = node_weights(whole, rule, root=root, class_nodes=nodes)
-        return found[whole.ids_of(names)], found[nodes[inner]]

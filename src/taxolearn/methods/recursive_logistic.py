@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taxolearn.methods.parameters import estimator, parameter
+from taxolearn.methods.parameters import estimator, parameter, positive
 from taxolearn.methods.probabilities import LikelihoodProbabilities
 from taxolearn.methods.recursive import Recursive
 
@@ -31,6 +31,11 @@ class RecursiveLogistic(LikelihoodProbabilities, Recursive):
     (['Dog'], np.float64(1.0))
     """
 
+    tol: float = parameter(
+        default=1e-4,
+        doc="Certified relative gap to reach; few rows a class need a small one, very large sets are done with 5e-2.",
+        check=positive,
+    )
     loss: str = parameter(
         default="logistic",
         doc="One class against the rest, or all classes together.",

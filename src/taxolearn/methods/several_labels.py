@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from taxolearn.decoders import Decoder, common_threshold, tune_thresholds
+from taxolearn.decoders.thresholds import SERVED
 from taxolearn.losses import LOSSES, Loss
 from taxolearn.methods.fitting import CertifiedClassifier
 from taxolearn.methods.parameters import estimator, number_or, parameter
 from taxolearn.problem import Problem
 from taxolearn.ties import Tie
+
+Array = npt.NDArray[np.float64]
 
 
 @estimator
@@ -22,12 +30,45 @@ class SeveralLabels(CertifiedClassifier):
 
     thresholds: str = parameter(
         default="zero",
-        doc=(
-            "Several labels per row: predict scores above zero, or above thresholds tuned on held-out rows "
-            "(SCutFBR.1)."
-        ),
+        doc="Several labels per row: predict scores above zero, or above thresholds tuned on held-out rows.",
         choices=("zero", "tuned"),
     )
+    serve: str = parameter(
+        default="micro",
+        doc=(
+            'Which F1 tuned thresholds are for. "micro" (over all pairs of row and label) and "example" (the mean over '
+            'rows) take one threshold for all classes, "macro" (the mean over classes) one for each (SCutFBR.1), which '
+            "costs micro-F1 where classes are small."
+        ),
+        choices=SERVED,
+    )
+    empty_sets: str = parameter(
+        default="auto",
+        doc=(
+            'Rows with no score above its threshold: "fill" gives them the best label, "allow" none; "auto" fills, '
+            "unless y has rows without labels."
+        ),
+        choices=("auto", "fill", "allow"),
+    )
+
+    def _untuned_decoder(self, problem: Problem) -> Decoder:
+        return self._filling(problem, self._decoder(problem))
+
+    def _tuned_decoder(self, problem: Problem, scores: Array, held: Any) -> Decoder:
+        targets, weight = problem.targets[held].toarray() > 0, problem.row_weight[held]
+        if self.serve == "macro":
+            thresholds = tune_thresholds(scores, targets, row_weight=weight)
+        else:
+            fill = self._fills(problem)
+            thresholds = common_threshold(scores, targets, self.serve, fill, row_weight=weight)
+        return self._filling(problem, self._decoder(problem, thresholds))
+
+    def _fills(self, problem: Problem) -> bool:
+        labelled = np.diff(problem.labels.indptr) > 0
+        return self.empty_sets == "fill" or (self.empty_sets == "auto" and bool(labelled.all()))
+
+    def _filling(self, problem: Problem, decoder: Decoder) -> Decoder:
+        return replace(decoder, fill=self._fills(problem)) if decoder.several else decoder  # type: ignore[type-var]
 
 
 @estimator

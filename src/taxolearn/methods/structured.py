@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,6 +47,9 @@ def _solver_or_pegasos(name: str, value: Any) -> None:
 class _Scales:
     """What a fit over a taxonomy leaves besides."""
 
+    _fitted: ClassVar[Mapping[str, str]] = {
+        "node_weights_": "array: The scales a_n, one per node; without a taxonomy one per class."
+    }
     node_weights_: Array
 
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
+from taxolearn.engines import blas_threads
 from taxolearn.errors import ModelError
 from taxolearn.methods.parameters import estimator, number_or, parameter, positive, positive_or_none, whole
 from taxolearn.methods.taxonomy_ridge import RidgeMethod
@@ -55,6 +55,12 @@ def _whole_or_none(name: str, value: Any) -> None:
 class _LearnedStructure:
     """What a fit leaves besides."""
 
+    _fitted: ClassVar[Mapping[str, str]] = {
+        "covariance_, precision_": "arrays: The learned taxonomy matrix A and its inverse, classes x classes.",
+        "graph_": "ClassGraph: Its graph: who pulls whom, and how much.",
+        "joint_history_": "list of float: The joint objective after each turn.",
+        "stationarity_": "float: How far the learned matrix is from a stationary point.",
+    }
     graph_: ClassGraph
     covariance_: Array
     precision_: Array
@@ -193,7 +199,7 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
             with threads_of(run):
                 classifier = self._classifier(objective, replace(limits, engine=run.engine))
             few = run.engine.n_workers if n > _MANY_CLASSES else 1
-            with threadpool_limits(few, user_api="blas"):
+            with blas_threads(few):
                 return learn_structure(
                     classifier,
                     self._prior(n),

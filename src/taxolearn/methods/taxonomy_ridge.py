@@ -68,6 +68,10 @@ class LeaveOneOut(NamedTuple):
 class _Chosen:
     """What a fit leaves besides."""
 
+    _fitted: ClassVar[Mapping[str, str]] = {
+        "best_lambda_": "float: The weight of the penalty that was used.",
+        "leave_one_out_": "LeaveOneOut or None: Errors for each lambda tried, where one was chosen.",
+    }
     leave_one_out_: LeaveOneOut | None
     best_lambda_: float
     _spectrum: Spectrum | None

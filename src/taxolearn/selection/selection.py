@@ -6,13 +6,14 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from taxolearn.errors import DataError, EmptyClassWarning, LabelError
+from taxolearn.errors import DataError, EmptyClassWarning
 from taxolearn.methods.fitting import CertifiedClassifier
 from taxolearn.methods.held_out import hold_out
 from taxolearn.methods.hierarchical_svm import HierarchicalSVM
@@ -21,9 +22,9 @@ from taxolearn.methods.multiclass_svm import MulticlassSVM
 from taxolearn.methods.normalized_svm import NormalizedHierarchicalSVM
 from taxolearn.methods.parameters import positive
 from taxolearn.methods.shared_svm import SharedSVM
-from taxolearn.metrics import accuracy, tree_loss
+from taxolearn.metrics import accuracy, example_f1, macro_f1, micro_f1, tree_loss
 from taxolearn.problem import Problem, make_problem
-from taxolearn.selection.trials import METRICS, Selection, Trial, best_trial
+from taxolearn.selection.trials import METRICS, SEVERAL, Selection, Trial, best_trial
 from taxolearn.solvers import Status
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
@@ -31,6 +32,7 @@ from taxolearn.structure.names import show
 __all__ = ["LAMBDAS", "Selection", "Trial", "paper_candidates", "select", "title"]
 
 LAMBDAS = tuple(10.0**power for power in range(-8, 3))  # the grid of Choi, Sasaki and Srebro, section 8.1
+_F1 = (micro_f1, macro_f1, example_f1)  # as in a Trial
 _T = 1.5  # of (8) on DAGs, section 8.2
 _PAPER: dict[str, Any] = {
     "multiclass": MulticlassSVM,
@@ -126,16 +128,17 @@ def select(
     Parameters
     ----------
     candidates : list of estimators
-        For methods of one label per row: taxolearn's estimators, made but not fitted; see `paper_candidates`. Their C
-        does not matter; with a taxonomy, it is the same for all.
+        taxolearn's estimators, made but not fitted; see `paper_candidates`. Their C does not matter; with a taxonomy,
+        it is the same for all. With several labels per row also their thresholds are part of the choice:
+        `OneVsRestSVM(thresholds="tuned", serve="macro")` is a candidate.
     X, y
-        Rows and one label per row, in any form that `fit` takes.
+        Rows and labels, in any form that `fit` takes.
     lambdas : list of float
         C = 1 / (2 lambda).
     holdout : float
         Share of the rows to hold out; every class keeps one row to learn from.
-    metric : {"accuracy", "tree_loss"}
-        What decides.
+    metric : {"accuracy", "tree_loss", "micro_f1", "macro_f1", "example_f1"}
+        What decides; the F1 are for several labels per row, where "accuracy" asks for whole sets.
     sample_weight : array of float, optional
         Of the losses and of the scores on held-out rows.
     random_state : int, RandomState instance or None
@@ -152,7 +155,7 @@ def select(
     """
     candidates, taxonomy = _check_candidates(candidates)
     grid = _check_lambdas(lambdas)
-    _check_choices(metric, holdout, taxonomy)
+    _check_choices(metric, holdout)
     seed = check_seed(random_state)
     for candidate in candidates:
         if candidate.random_state is None:
@@ -162,8 +165,19 @@ def select(
         warnings.simplefilter(
             "ignore", EmptyClassWarning
         )  # of a method that cannot predict them, by the fits
-        problem = make_problem(rows, check_targets(candidates[0], y), taxonomy, sample_weight=sample_weight)
-    labels = _one_label_a_row(problem, y)
+        problem = make_problem(
+            rows, check_targets(candidates[0], y), taxonomy, sample_weight=sample_weight, build=True
+        )
+    if taxonomy is None and problem.taxonomy is not None:  # the one that y spells
+        taxonomy = problem.taxonomy
+        for candidate in candidates:
+            candidate.set_params(taxonomy=taxonomy)
+    if metric == "tree_loss" and taxonomy is None:
+        raise DataError("metric='tree_loss' needs candidates with a taxonomy, or labels that spell one")
+    several = problem.labels.multilabel and bool(np.any(np.diff(problem.labels.indptr) != 1))
+    if metric in SEVERAL and not several:
+        raise DataError(f"metric={metric!r} is for several labels per row; choose 'accuracy' or 'tree_loss'")
+    labels = _Labels(problem, y, several)
     held, kept = _split(problem, holdout, seed)
     weight = None if sample_weight is None else problem.row_weight
     of_held, of_kept = (None, None) if weight is None else (weight[held], weight[kept])
@@ -171,13 +185,17 @@ def select(
     for number, candidate in enumerate(candidates):
         for model, seconds in _fits(candidate, rows[kept], labels[kept], of_kept, grid):
             predicted = model.predict(rows[held])
-            right = accuracy(labels[held], predicted, taxonomy, sample_weight=of_held)
+            truth = labels[held]
+            right = accuracy(truth, predicted, taxonomy, sample_weight=of_held)
             loss = float("nan")
-            if taxonomy is not None:
-                loss = tree_loss(labels[held], predicted, taxonomy, sample_weight=of_held)
+            if taxonomy is not None and not several:
+                loss = tree_loss(truth, predicted, taxonomy, sample_weight=of_held)
+            of_sets = [f1(truth, predicted, taxonomy, sample_weight=of_held) for f1 in _F1 if several]
             lambda_ = grid[len(trials) % len(grid)]
             gap, certified = model.certificate_.gap, model.certificate_.holds(model.tol)
-            trials.append(Trial(number, title(candidate), lambda_, right, loss, gap, certified, seconds))
+            trials.append(
+                Trial(number, title(candidate), lambda_, right, loss, gap, certified, seconds, *of_sets)
+            )
             if on_trial is not None:
                 on_trial(len(trials), len(candidates) * len(grid), trials[-1])
     chosen = best_trial(trials, metric)
@@ -229,23 +247,28 @@ def _check_lambdas(lambdas: Any) -> list[float]:
     return sorted({float(value) for value in lambdas}, reverse=True)
 
 
-def _check_choices(metric: str, holdout: float, taxonomy: Taxonomy | None) -> None:
+def _check_choices(metric: str, holdout: float) -> None:
     if metric not in METRICS:
         raise DataError(f"metric={show(metric)} is not known; choose {' or '.join(map(repr, METRICS))}")
-    if metric == "tree_loss" and taxonomy is None:
-        raise DataError("metric='tree_loss' needs candidates with a taxonomy")
     if not isinstance(holdout, float) or not 0 < holdout < 1:
         raise DataError(f"holdout={show(holdout)} is not allowed; give a share of rows between 0 and 1")
 
 
-def _one_label_a_row(problem: Problem, y: Any) -> Any:
-    """The name of each row's label."""
-    counts = np.diff(problem.labels.indptr)
-    several = np.flatnonzero(counts != 1)
-    if len(several):
-        row = several[0]
-        raise LabelError(f"row {row} has {counts[row]} labels, and select is for one label per row")
-    return names_array([problem.labels.names[k] for k in problem.labels.indices], y)
+class _Labels:
+    """The label of each row by name, or its list of labels; some rows at a time."""
+
+    def __init__(self, problem: Problem, y: Any, several: bool) -> None:
+        of = problem.labels
+        self._several = several
+        if not several:
+            self._names = names_array([of.names[k] for k in of.indices], y)
+            return
+        self._names = np.empty(of.n_rows, dtype=object)
+        for row, (a, b) in enumerate(pairwise(of.indptr.tolist())):
+            self._names[row] = [of.names[k] for k in of.indices[a:b]]
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self._names[rows].tolist() if self._several else self._names[rows]
 
 
 def _split(problem: Problem, share: float, seed: int) -> tuple[Any, Any]:

@@ -15,7 +15,8 @@ from taxolearn.structure.names import show
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-METRICS = ("accuracy", "tree_loss")
+SEVERAL = ("micro_f1", "macro_f1", "example_f1")  # what several labels per row may be chosen by
+METRICS = ("accuracy", "tree_loss", *SEVERAL)
 _PICTURES = (".png", ".svg", ".pdf")
 # Okabe and Ito's colours, which people with colour blindness can tell apart; yellow, faint on white, left out
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -26,7 +27,7 @@ _TICKS = 12  # labels that fit side by side
 @dataclass(frozen=True)
 class Trial:
     """One candidate at one lambda: its scores on the held-out rows, the gap of its fit, whether that gap is within the
-    `tol` asked for, and the seconds it took.
+    `tol` asked for, and the seconds it took. The F1 are of several labels per row.
 
     >>> Trial(0, "MulticlassSVM()", 0.01, 0.8, 0.25, 1e-3, True, 0.1).C
     50.0
@@ -40,6 +41,9 @@ class Trial:
     gap: float
     certified: bool
     seconds: float
+    micro_f1: float = math.nan
+    macro_f1: float = math.nan
+    example_f1: float = math.nan
 
     @property
     def C(self) -> float:
@@ -58,7 +62,7 @@ def best_trial(trials: list[Trial], metric: str) -> int:
     >>> best_trial([one, two], "accuracy")
     1
     """
-    sign = 1.0 if metric == "accuracy" else -1.0
+    sign = -1.0 if metric == "tree_loss" else 1.0
     return max(range(len(trials)), key=lambda k: (sign * getattr(trials[k], metric), trials[k].lambda_))
 
 
@@ -97,13 +101,20 @@ class Selection:
         MulticlassSVM()  1e-02    0.8000    0.250      1.0e-03   0.1      <- chosen
         """
         width = max(9, *(len(trial.title) for trial in self.trials))
-        lines = [f"{'candidate':{width}}  lambda   accuracy  tree loss  gap       seconds"]
+        several = not math.isnan(self.trials[0].micro_f1)
+        of_sets = "micro F1  macro F1  example F1  " if several else ""
+        lines = [f"{'candidate':{width}}  lambda   accuracy  tree loss  {of_sets}gap       seconds"]
         for number, trial in enumerate(self.trials):
             loss = "-" if math.isnan(trial.tree_loss) else f"{trial.tree_loss:.3f}"
             gap = f"{trial.gap:.1e}{'' if trial.certified else '*'}"
             mark = "  <- chosen" if number == self.chosen else ""
+            sets = (
+                f"{trial.micro_f1:<8.4f}  {trial.macro_f1:<8.4f}  {trial.example_f1:<10.4f}  "
+                if several
+                else ""
+            )
             lines.append(
-                f"{trial.title:{width}}  {_power(trial.lambda_):7}  {trial.accuracy:<8.4f}  {loss:9}  "
+                f"{trial.title:{width}}  {_power(trial.lambda_):7}  {trial.accuracy:<8.4f}  {loss:9}  {sets}"
                 f"{gap:8}  {trial.seconds:<7.1f}{mark}".rstrip()
             )
         return "\n".join(lines)
@@ -153,7 +164,7 @@ class Selection:
             axes.plot(
                 [], [], "o", mfc="white", mec="black", label="hollow: the gap of the fit is above its tol"
             )
-        name, better = self.metric.replace("_", " "), "higher" if self.metric == "accuracy" else "lower"
+        name, better = self.metric.replace("_", " "), "lower" if self.metric == "tree_loss" else "higher"
         axes.set_title(f"{best.title}\nat lambda {_power(best.lambda_)}: {name} {value:.4f}", fontsize=11)
         axes.set_xscale("log")
         values = sorted({trial.lambda_ for trial in self.trials})

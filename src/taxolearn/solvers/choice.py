@@ -13,6 +13,7 @@ from taxolearn.errors import DataError
 from taxolearn.objective import Objective
 from taxolearn.problem import Problem
 from taxolearn.solvers.base import Limits, Requires, Solution
+from taxolearn.solvers.side_by_side import suits_side_by_side
 
 _MOST_DUALS = 2**28  # kept dense: 2 GB
 _SMALL = 2**27  # rows x features x classes of a pass that takes a fraction of a second
@@ -159,6 +160,8 @@ def _by_preference(
 ) -> Iterator[str]:
     """The names, what suits first; one-vs-rest where a method puts it first."""
     may_be_interior = "interior" in among and not checkpoint
+    if among[0] == "one_vs_rest" and suits_side_by_side(objective):
+        yield among[0]  # whose Newton steps cope with features of any size
     if may_be_interior and suits_interior(objective, begun):
         yield "interior"
     among = [name for name in among if name != "interior"]  # elsewhere only where no other can

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
+from taxolearn.engines import blas_threads
 from taxolearn.errors import DataError
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import (
@@ -73,7 +73,7 @@ def solve_interior(
     own = objective if whole else objective.restricted(rows)
     shape = (objective.n_units, objective.problem.n_rows)
     # threads of BLAS wait for each other longer than these matrices take
-    with np.errstate(all="ignore"), limits.run() as run, threadpool_limits(1, user_api="blas"):
+    with np.errstate(all="ignore"), limits.run() as run, blas_threads(1):
         frame = Frame(own)
         follow: _Path | _Newton = _Newton(own, frame) if own.loss.facts.smooth else _Path(own, frame)
 

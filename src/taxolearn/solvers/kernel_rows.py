@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from taxolearn.engines import blas_threads
 from taxolearn.gram import Gram
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import (
@@ -20,7 +21,8 @@ from taxolearn.solvers.base import (
     check_requirements,
     status_of,
 )
-from taxolearn.solvers.structured import Array, Ids, StructuredRun, memory_shared, price_rows
+from taxolearn.solvers.row_ascent import Array, Ids
+from taxolearn.solvers.structured import StructuredRun, memory_shared, price_rows
 from taxolearn.vectors import KernelVectors
 
 REQUIRES = Requires(("structured",), paths=True, row_products=True)
@@ -60,9 +62,7 @@ def solve_kernel_rows(
     ('converged', [0, 1, 0])
     """
     check_requirements("kernel_rows", REQUIRES, objective)
-    from threadpoolctl import threadpool_limits
-
-    with memory_shared(limits) as run, threadpool_limits(run.engine.n_workers, user_api="blas"):
+    with memory_shared(limits) as run, blas_threads(run.engine.n_workers):
         ascent = KernelRun(objective, limits, run, watch)
         if start is not None and start.dual is not None:
             ascent.begin_with(start.dual)
@@ -120,7 +120,7 @@ class KernelRun(StructuredRun):
     def price(self) -> Progress | None:
         """Primal and dual of the scores as they stand; None where this is cut short."""
         self.repack(self.kernels.MAX_NEW_CLASSES)
-        report, whole = self._reports(price_rows, self._pieces(self.weighted))
+        report, _, whole = self._reports(price_rows, self._pieces(self.weighted))
         if not whole or self.stale:
             return None
         losses, gaps = report
@@ -205,14 +205,14 @@ class KernelRun(StructuredRun):
         assert self.history
         goal = max(_LEFT * self.arrays.gaps[ids].sum(), 0.1 * self.limits.tol * self.history[-1].primal)
         for _ in range(_MOST_PASSES):
-            report, whole = self._ascend(ids, full=True)
+            report, whole = self.ascend(ids, full=True)
             self.visits += len(ids)
             self.done = -(-self.visits // len(self.weighted))
             if not whole or report[1] <= goal or self.done >= self.limits.max_iter:
                 break
             for _ in range(_SLOT_PASSES):
                 gaps = self.arrays.gaps[ids]
-                self._ascend(ids[gaps > _LARGE_GAP * gaps.mean()], full=False)
+                self.ascend(ids[gaps > _LARGE_GAP * gaps.mean()], full=False)
         scores[ids] = before
         self._add(products, sp.csr_array(moved))
 

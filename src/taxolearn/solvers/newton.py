@@ -55,7 +55,7 @@ def solve_newton(
         newton = _Newton(objective, start or Start())
         rounds = Rounds(limits, run, watch, newton.terms.dual)
         newton.minimise(rounds, run, limits.tol)
-    vectors, state = newton.vectors()
+    vectors, state = newton.solved()
     details = {"products": newton.products}
     return Solution(vectors, newton.terms.dual(), rounds.status, rounds.done, rounds.history, details, state)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,8 @@ from taxolearn.solvers.base import dense_start
 
 Array = npt.NDArray[np.float64]
 
+_BLOCK = 2**16  # probabilities at a time: they stay in cache
+_MOSTLY = 0.5  # share of probabilities from which on all are stored
 _NEGLIGIBLE = 1e-12  # probabilities below this are not stored: what they add to the dual is lost in rounding
 
 
@@ -49,9 +52,10 @@ class MarginTerms:
 
     def __init__(self, objective: Objective) -> None:
         from taxolearn.kernels.margin_terms import margin_terms
+        from taxolearn.losses.for_kernels import for_kernels
 
         problem = objective.problem
-        self._kernel, self._loss = margin_terms, objective.loss
+        self._kernel, self._loss = margin_terms, for_kernels(objective.loss)
         self._sign = np.where(problem.targets.toarray() > 0, 1.0, -1.0)
         self._costs = (
             problem.targets.indptr.astype(np.int64),
@@ -161,8 +165,55 @@ def simplex_dual(p: Array) -> sp.csr_array:
     >>> simplex_dual(np.array([[0.25, 0.75], [1.0, 1e-15]])).toarray().tolist()
     [[0.25, 1.0], [0.75, 0.0]]
     """
-    kept = np.where(p > _NEGLIGIBLE, p, 0.0)
-    return sp.csr_array((kept / kept.sum(axis=1, keepdims=True)).T)
+    return _by_class(p.shape, lambda rows: np.array(p[rows]))
+
+
+def simplex_dual_of(scores: npt.NDArray[Any]) -> sp.csr_array:
+    """The probabilities that scores give, as `simplex_dual` has them; scores may be in single precision.
+
+    >>> simplex_dual_of(np.array([[0.0, 0.0]])).toarray().tolist()
+    [[0.5], [0.5]]
+    """
+
+    def probabilities(rows: slice) -> Array:
+        p = scores[rows].astype(np.float64)
+        p -= p.max(axis=1, keepdims=True)
+        np.exp(p, out=p)
+        p /= p.sum(axis=1, keepdims=True)
+        return np.asarray(p)
+
+    return _by_class(scores.shape, probabilities)
+
+
+def _by_class(shape: tuple[int, int], probabilities: Callable[[slice], Array]) -> sp.csr_array:
+    """The dual of probabilities that are made a block of rows at a time."""
+    n, n_classes = shape
+    by_class, kept = np.empty((n_classes, n)), 0
+    step = max(1, _BLOCK // max(1, n_classes))
+    for first in range(0, n, step):
+        rows = slice(first, first + step)
+        p = probabilities(rows)
+        p[p <= _NEGLIGIBLE] = 0.0
+        p /= p.sum(axis=1, keepdims=True)
+        kept += int(np.count_nonzero(p))
+        by_class[:, rows] = p.T
+    return stored_dual(by_class, kept)
+
+
+def stored_dual(by_class: Array, n_kept: int) -> sp.csr_array:
+    """Duals, classes x rows, of which so many are not zero; where these are most, zeros are stored too, so that no
+    place has to be looked for.
+
+    >>> stored_dual(np.array([[1.0, 0.0]]), 1).nnz, stored_dual(np.array([[1.0, 0.0, 0.0]]), 1).nnz
+    (2, 1)
+    """
+    n_classes, n = by_class.shape
+    if n_kept < _MOSTLY * by_class.size:
+        return sp.csr_array(by_class)
+    index = np.int32 if by_class.size < 2**31 else np.int64
+    places = np.tile(np.arange(n, dtype=index), n_classes)
+    ends = (n * np.arange(n_classes + 1)).astype(index)
+    return sp.csr_array((by_class.ravel(), places, ends), shape=by_class.shape)
 
 
 _TERMS: dict[Kind, type[MarginTerms] | type[SoftmaxTerms]] = {"margin": MarginTerms, "softmax": SoftmaxTerms}

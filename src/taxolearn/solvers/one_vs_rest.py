@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Clock
+from taxolearn.engines import Clock, blas_threads
 from taxolearn.errors import DataError
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import (
@@ -17,10 +17,12 @@ from taxolearn.solvers.base import (
     Requires,
     Solution,
     Start,
+    Status,
     Watch,
     check_requirements,
     status_of,
 )
+from taxolearn.solvers.side_by_side import DenseRows, solve_side_by_side, suits_side_by_side
 from taxolearn.vectors import ClassVectors
 
 REQUIRES = Requires(("margin",), paths=True, independent=True, starts=False)
@@ -29,6 +31,8 @@ LIMITS = Limits(tol=1e-4)  # unless the caller gives others
 _BLOCK_CLASSES = 16  # classes that one read of X prices
 _BLOCK_BYTES = 128 * 2**20  # duals and scores of a block of classes
 _DENSE_BYTES = 2**30  # largest size of weights that are kept dense
+_SIDE_NUMBERS = 2**24  # scores of classes that are solved side by side: 128 MB, a few times
+_LIGHT_SIDE = 2**18  # rows x features x classes that take a few milliseconds side by side
 _LIGHT_STEPS = 2**24  # multiply-adds that take some 10 ms
 
 Block = npt.NDArray[np.int64]
@@ -104,13 +108,14 @@ def _check_penalty(objective: Objective) -> None:
 def solve_classes(shared: Shared, classes: Block, clock: Clock) -> SolvedBlock:
     """Solve the problems of some classes, each against the rest."""
     from taxolearn.kernels import dual_descent
+    from taxolearn.losses.for_kernels import for_kernels
 
     weights = np.zeros((len(classes), shared.n_features))
     biases = np.zeros(len(classes))
     duals = np.zeros((len(classes), len(shared.squares)))
     report = np.zeros((len(classes), dual_descent.REPORT_WIDTH))
     dual_descent.solve_block(
-        shared.loss,
+        for_kernels(shared.loss),
         shared.loss.facts.sparse_dual,
         shared.rows,
         shared.squares,
@@ -132,6 +137,37 @@ def solve_classes(shared: Shared, classes: Block, clock: Clock) -> SolvedBlock:
     )
     return SolvedBlock(
         sp.csr_array(weights) if shared.sparse else weights, biases, sp.csr_array(duals), report
+    )
+
+
+def solve_dense_classes(shared: DenseRows, classes: Block, clock: Clock) -> SolvedBlock:
+    """Solve the problems of some classes side by side."""
+    from taxolearn.kernels import dual_descent
+
+    found = solve_side_by_side(shared, classes, clock)
+    report = np.zeros((len(classes), dual_descent.REPORT_WIDTH))
+    report[:, dual_descent.REPORT_PRIMAL], report[:, dual_descent.REPORT_DUAL] = found.primal, found.lower
+    report[:, dual_descent.REPORT_EPOCHS], report[:, dual_descent.REPORT_CONVERGED] = (
+        found.steps,
+        found.converged,
+    )
+    return SolvedBlock(found.coef, found.biases, found.dual, report)
+
+
+def _share_dense(objective: Objective, limits: Limits) -> DenseRows:
+    problem = objective.problem
+    positives = problem.targets.tocsc()
+    return DenseRows(
+        objective.loss,
+        problem.X,
+        positives.indptr.astype(np.int64),
+        positives.indices.astype(np.int64),
+        objective.C * problem.row_weight,
+        problem.positive_weight,
+        problem.negative_weight,
+        objective.bias_feature,
+        float(limits.tol),
+        limits.max_iter,
     )
 
 
@@ -172,6 +208,7 @@ class _OneVsRest:
         self.mirrored = problem.n_classes == 2 and not problem.labels.multilabel and bool(counted.all())
         self.solved: Block = np.array([1]) if self.mirrored else np.flatnonzero(counted)
         self.sparse = len(self.solved) * problem.n_features * 8 > _DENSE_BYTES
+        self.side_by_side = not self.sparse and suits_side_by_side(objective)
         self.coef = np.zeros((0 if self.sparse else problem.n_classes, problem.n_features))
         self.biases = np.zeros(problem.n_classes)
         self.report = np.zeros((problem.n_classes, dual_descent.REPORT_WIDTH))
@@ -180,6 +217,10 @@ class _OneVsRest:
 
     def blocks(self, n_workers: int) -> list[Block]:
         """Classes in groups: large enough to share reads of X, small enough for memory and for all workers."""
+        if self.side_by_side:  # products of all at once; several blocks for memory and for all workers only
+            fit = max(1, _SIDE_NUMBERS // max(1, self.problem.n_rows))
+            width = max(1, min(fit, -(-len(self.solved) // n_workers)))
+            return [self.solved[start : start + width] for start in range(0, len(self.solved), width)]
         fit = _BLOCK_BYTES // (17 * max(1, self.problem.n_rows))
         # classes differ much in work: several blocks per worker even that out
         share = len(self.solved) if n_workers == 1 else max(4, -(-len(self.solved) // (6 * n_workers)))
@@ -209,13 +250,22 @@ class _OneVsRest:
                 if watch is not None:
                     watch(history[-1], self.dual)
 
-            shared = _share(self.objective, self.limits, self.sparse)
             blocks = self.blocks(run.engine.n_workers)
-            run.map(solve_classes, shared, blocks, collect, light=self.is_light(), keep=False)
+            if self.side_by_side:
+                shared: Any = _share_dense(self.objective, self.limits)
+                light = self.problem.X.size * len(self.solved) <= _LIGHT_SIDE
+                with blas_threads(1):
+                    run.map(solve_dense_classes, shared, blocks, collect, light=light, keep=False)
+            else:
+                shared = _share(self.objective, self.limits, self.sparse)
+                run.map(solve_classes, shared, blocks, collect, light=self.is_light(), keep=False)
             outcome = run.outcome
         converged = bool(np.all(report[self.solved, kernels.REPORT_CONVERGED] > 0))
         iterations = int(report[:, kernels.REPORT_EPOCHS].max())
-        return Solution(self.vectors(), self.dual(), status_of(converged, outcome), iterations, history)
+        status = status_of(converged, outcome)
+        if self.side_by_side and status is Status.ITERATION_LIMIT and iterations < self.limits.max_iter:
+            status = Status.ROUNDING  # no limit ended the steps: another solver may know better
+        return Solution(self.vectors(), self.dual(), status, iterations, history)
 
     def _put(self, block: Block, found: SolvedBlock) -> None:
         first = int(block[0])

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
-from taxolearn.engines import Run
+from taxolearn.engines import Run, blas_threads
 from taxolearn.errors import DataError
 from taxolearn.objective import Objective
 from taxolearn.problem import Problem
@@ -206,5 +205,5 @@ def threads_of(run: Run) -> Iterator[None]:
     ...     run.engine.n_workers
     1
     """
-    with threadpool_limits(run.engine.n_workers, user_api="blas"):
+    with blas_threads(run.engine.n_workers):
         yield

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Clock, Run, running
-from taxolearn.engines.base import TaskFunction
+from taxolearn.engines import Clock, Run
 from taxolearn.losses.sets import SetHinge
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import (
     Limits,
-    Progress,
     Requires,
     Solution,
     Start,
     Watch,
     check_requirements,
     check_start,
-    status_of,
 )
+from taxolearn.solvers.row_ascent import Array, Ids, RowAscent
 from taxolearn.solvers.set_space import feasible_rows, kernel_space, with_places, within
 from taxolearn.solvers.structured import memory_shared
 from taxolearn.vectors import NodeVectors
@@ -39,15 +35,10 @@ _DAG_SLOT = (
     256  # nodes in the mean slot of a DAG from which on a step on a slot takes as long as one on everything
 )
 _LARGE_GAP = 0.5  # a gap of at least so many times the mean makes a row one of these
-_THREAD_ENTRIES = 2**20  # of X: with fewer, threads cost more than they save
-_LIGHT_STEPS = 2**21  # multiplications in a pass over all rows: with fewer, the calling thread makes it
 _FEASIBLE = (
     1e-9  # share by which marginals of a start may break a bound; others are put back to the row's own set
 )
 _LIMITS = Limits(tol=1e-3)
-
-Array = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.intp]
 
 
 def solve_sets(
@@ -145,8 +136,10 @@ def _make_vectors(arrays: Arrays, _: None, clock: Clock) -> bool:
     return True
 
 
-class SetRun:
+class SetRun(RowAscent):
     """One solve: what the kernels read, and the slots and node vectors that they change."""
+
+    price_task = staticmethod(_price)
 
     def __init__(self, objective: Objective, limits: Limits, run: Run, watch: Watch | None = None) -> None:
         from taxolearn.kernels import set_passes
@@ -154,15 +147,11 @@ class SetRun:
         from taxolearn.kernels.rows import rows_of
 
         problem, loss, tie = objective.problem, objective.loss, objective.tie
-        self.kernels, self.objective, self.limits, self.watch = set_passes, objective, limits, watch
-        self.run, self.clock = run, run.clock
-        self.scale = np.asarray(tie.paths @ tie.scale, dtype=np.float64)  # one node per unit
+        self.kernels, self.scale = set_passes, np.asarray(tie.paths @ tie.scale, dtype=np.float64)
         self.own: sp.csr_array = loss.sets(problem)
         cost = objective.C * loss.weights(problem)
-        self.weighted = np.flatnonzero(cost > 0)
         entries = problem.X.nnz if sp.issparse(problem.X) else problem.X.size
-        self.n_threads = run.engine.n_workers if entries >= _THREAD_ENTRIES else 1
-        self.light = self.n_threads == 1 and (entries + 8 * problem.n_rows) * loss.n_nodes <= _LIGHT_STEPS
+        self.begin(objective, limits, run, watch, cost, (entries + 8 * problem.n_rows) * loss.n_nodes)
         single = problem.n_features * loss.n_nodes * 8 > _SINGLE_BYTES and limits.tol > _SINGLE_TOL
         rows: Any = rows_of(problem.X)
         self.arrays = Arrays(
@@ -177,10 +166,6 @@ class SetRun:
             self._slots(self.own),
             np.zeros(problem.n_rows),
         )
-        self.rng = np.random.default_rng(limits.seed)
-        self.done = 0
-        self.exact: Progress | None = None  # of the vectors as they stand
-        self.history: list[Progress] = []
 
     def _slots(self, mu: sp.csr_array) -> Any:
         """Slots of marginals, rows x nodes, each row in rising order."""
@@ -213,73 +198,19 @@ class SetRun:
         """The vectors that the marginals make: rounding, and threads that write at once, blur them."""
         self.run.map(_make_vectors, self.arrays, [None], light=self.light)
 
-    def solve(self) -> Solution:
-        """Passes until the gap or a limit is reached; the last entry of the history is exact."""
-        self._passes()
-        if self.exact is None:
-            with self.to_the_end():
-                self.make_vectors()  # those of the start may have been cut short
-                self.exact = self.price()
-        return self.solution()
-
-    @contextmanager
-    def to_the_end(self) -> Iterator[None]:
-        """What is done in here tells what was reached: neither time nor the first Ctrl-C cuts it short."""
-        limited = self.run
-        with running(limited.engine, to_the_end=True) as self.run:
-            yield
-            if self.run.clock.stop[0]:
-                raise KeyboardInterrupt  # asked twice: leave at once
-        self.run = limited
-
-    def _passes(self) -> None:
-        gap = last = np.inf
-        while self.done < self.limits.max_iter and not self.run.over():
-            self.exact = None
-            self.done += 1
-            report, whole = self._ascend()
-            if not whole:
-                return
-            primal = self._penalty() + report[0]
-            last, gap = gap, report[1] / primal if primal > 0 else 0.0
-            self._note(primal, primal - report[1])
-            for _ in range(self._slot_passes()):
-                gaps = self.arrays.gaps
-                large = np.flatnonzero(gaps > _LARGE_GAP * gaps.sum() / max(1, len(self.weighted)))
-                self._reports(_ascend_some, self._pieces(self.rng.permutation(large)))
-            if self.n_threads > 1:
-                self.make_vectors()
-            # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall
-            if gap * (min(1.0, 0.9 * gap / last) if self.done > 1 else 1.0) <= self.limits.tol:
-                self.exact = self.price()
-                if self.exact is not None and self.exact.gap <= self.limits.tol:
-                    return
+    def after_pass(self) -> None:
+        """Some more visits to the rows of large gaps, at their active nodes."""
+        for _ in range(self._slot_passes()):
+            gaps = self.arrays.gaps
+            large = np.flatnonzero(gaps > _LARGE_GAP * gaps.sum() / max(1, len(self.weighted)))
+            self._reports(_ascend_some, self._pieces(self.rng.permutation(large)))
 
     def _slot_passes(self) -> int:
         if self.objective.loss.is_tree:
             return _SLOT_PASSES
         return _DAG_SLOT_PASSES if self.arrays.slots.count.mean() < _DAG_SLOT else 0
 
-    def _note(self, primal: float, dual: float) -> Progress:
-        progress = Progress(self.clock.seconds, self.done, primal, dual)
-        self.history.append(progress)
-        if self.watch is not None:
-            self.watch(progress, self.dual)
-        return progress
-
-    def _pieces(self, rows: Ids) -> list[Ids]:
-        if self.n_threads == 1:
-            return [rows] if len(rows) else []
-        return [piece for piece in np.array_split(rows, self.n_threads) if len(piece)]
-
-    def _reports(self, function: TaskFunction, tasks: list[Any]) -> tuple[Array, list[Any], bool]:
-        """The sum of what tasks report, all they return, and whether none was dropped or cut short."""
-        found = self.run.map(function, self.arrays, tasks, light=self.light)
-        done = [one for one in found if one is not None]
-        whole = len(done) == len(tasks) and not self.run.clock.stop[0]
-        return np.sum([one[0] for one in done], axis=0) if done else np.zeros(2), done, whole
-
-    def _ascend(self) -> tuple[Array, bool]:
+    def one_pass(self) -> tuple[Array, bool]:
         """One visit to all rows, in random order; summed losses and gaps as met on the way."""
         report, done, whole = self._reports(_ascend_all, self._pieces(self.rng.permutation(self.weighted)))
         if not done:
@@ -303,21 +234,6 @@ class SetRun:
         self.arrays = self.arrays._replace(slots=self.kernels.Slots(start, count, nodes, mu))
         return report, whole
 
-    def price(self) -> Progress | None:
-        """Primal and dual of the vectors as they stand; None where this is cut short."""
-        report, _, whole = self._reports(_price, self._pieces(self.weighted))
-        if not whole:
-            return None
-        primal = self._penalty() + report[0]
-        return self._note(primal, primal - report[1])
-
-    def _penalty(self) -> float:
-        from taxolearn.kernels.simplex_passes import node_squares
-
-        squares = node_squares(self.arrays.nodes, self.arrays.bias)
-        has = self.scale > 0
-        return 0.5 * float(np.sum(squares[has] / self.scale[has]))
-
     def marginals(self) -> sp.csr_array:
         """mu as it stands, rows x nodes."""
         slots = self.arrays.slots
@@ -334,10 +250,6 @@ class SetRun:
 
     def solution(self) -> Solution:
         """What was reached, `exact` being its bounds."""
-        assert self.exact is not None
-        arrays, tie = self.arrays, self.objective.tie
-        vectors = NodeVectors(arrays.nodes, tie.paths, arrays.bias_feature * arrays.bias)
-        dual = self.dual()
-        self.run.over()  # a last look, so that no request goes unheard
-        status = status_of(self.exact.gap <= self.limits.tol, self.run.outcome)
-        return Solution(vectors, dual, status, self.done, self.history, {"node_bias": arrays.bias})
+        arrays = self.arrays
+        vectors = NodeVectors(arrays.nodes, self.objective.tie.paths, arrays.bias_feature * arrays.bias)
+        return self._finished(vectors, {"node_bias": arrays.bias})

@@ -1,22 +1,20 @@
-"""What solves by ascent on the rows' simplices share: duals in slots, and a last look that nothing cuts short."""
+"""What solves by ascent on the rows' simplices share: duals in slots."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Run, running
+from taxolearn.solvers.row_ascent import AscentRun
 
 
-class SlotRun:
+class SlotRun(AscentRun):
     """A solve whose `arrays` have the duals in `slots` (of `taxolearn.kernels.simplex_passes`) and the `cost` of rows.
 
-    `shape` is rows x units, and `run` what the work runs on.
+    `shape` is rows x units.
 
     >>> solve = SlotRun()
     >>> solve.shape = 2, 3
@@ -26,7 +24,6 @@ class SlotRun:
 
     shape: tuple[int, int]
     arrays: Any
-    run: Run
 
     @property
     def kernels(self) -> Any:
@@ -61,13 +58,3 @@ class SlotRun:
         slots = self.kernels.repack(self.arrays.slots, 0)
         by_row = sp.csr_array((slots.alpha, slots.classes, slots.indptr), shape=self.shape)
         return sp.csr_array(by_row.T)
-
-    @contextmanager
-    def to_the_end(self) -> Iterator[None]:
-        """What is done in here tells what was reached: neither time nor the first Ctrl-C cuts it short."""
-        limited = self.run
-        with running(limited.engine, to_the_end=True) as self.run:
-            yield
-            if self.run.clock.stop[0]:
-                raise KeyboardInterrupt  # asked twice: leave at once
-        self.run = limited

@@ -34,34 +34,65 @@ class Point(NamedTuple):
     primal: float
 
 
-class SmoothIterate:
-    """An iterate of an objective that is smooth in the vectors, and what is known at it.
+class TiedVariables:
+    """The variables of an objective: U with W = L U, in which the penalty has curvature one, features x columns.
 
-    The variables are U with W = L U, in which the penalty has curvature one, and the biases. With the dual that belongs
-    to the vectors the gap is half the squared length of the gradient. Where they may be `turned`, columns that many
-    classes share are told apart from those of the classes themselves; that costs the last digits.
+    Where they may be `turned`, columns that many classes share are told apart from those of the classes themselves;
+    that costs the last digits.
     """
 
-    turned = False
-
-    def __init__(self, objective: Objective, start: Start) -> None:
+    def __init__(self, objective: Objective, turned: bool) -> None:
         self.problem, self.tie = objective.problem, objective.tie
         self.bias_feature, self.bias_prior = objective.bias_feature, objective.bias_prior
-        self.C = objective.C
-        self.terms = score_terms(objective)
         by_feature = self.tie.facts.by_feature
-        # scales by feature are those of the features as they are
-        rows: tuple[Any, Any] = (as_given if by_feature else along_axes)(self.problem.X)
-        self.X, self.axes = rows
-        self.squares = self.X.multiply(self.X).tocsr() if sp.issparse(self.X) else self.X * self.X
         self.matrix, self.columns, self.root_scale = _columns(self.tie)
         self.own_scale = self.root_scale if by_feature else None  # features x columns, besides the factor
         used = self.matrix[:, self.columns]
         factor = sp.csr_array(used if by_feature else used * self.root_scale[None, :])
-        may_turn = self.turned and self.tie.facts.shares and not by_feature
+        may_turn = turned and self.tie.facts.shares and not by_feature
         has_losses = self.problem.counted if objective.loss.facts.kind == "margin" else slice(None)
-        self.turn = _turn(factor, factor[has_losses], self.X) if may_turn else None
+        self.turn = _turn(factor, factor[has_losses], self.problem.X) if may_turn else None
         self.factor = _handy(factor) if self.turn is None else factor @ self.turn
+
+    def of_state(self, state: Any) -> tuple[Array, Array] | None:
+        """The variables and biases that a start's state stands for, None if it is of another tie."""
+        found = fitting_nodes(state, self.matrix, self.problem.n_features)
+        if found is None:
+            return None
+        nodes = found.nodes[self.columns].toarray().T if found.is_sparse else found.nodes[:, self.columns]
+        theta = np.ascontiguousarray(nodes / self.root_scale, dtype=np.float64)
+        prior = np.full(self.problem.n_classes, self.bias_prior)
+        bias = found.intercept / self.bias_feature if self.bias_feature else prior
+        return theta if self.turn is None else theta @ self.turn, bias
+
+    def node_vectors(self, theta: Array, bias: Array) -> NodeVectors:
+        """The vectors and intercepts that variables stand for."""
+        theta = theta if self.turn is None else theta @ self.turn.T
+        nodes = np.zeros((self.problem.n_features, self.matrix.shape[1]))
+        nodes[:, self.columns] = theta * self.root_scale
+        return NodeVectors(nodes, self.matrix, self.bias_feature * bias)
+
+    def vectors(self, theta: Array, bias: Array) -> tuple[NodeVectors | ClassVectors, NodeVectors | None]:
+        """The vectors as a solution has them, and what a later solve begins with, if it is not these."""
+        nodes = self.node_vectors(theta, bias)
+        if not self.tie.facts.precision:
+            return nodes, None
+        return ClassVectors(np.asarray(nodes.coef), nodes.intercept), nodes
+
+
+class SmoothIterate(TiedVariables):
+    """An iterate of an objective that is smooth in the vectors, and what is known at it.
+
+    With the dual that belongs to the vectors the gap is half the squared length of the gradient.
+    """
+
+    def __init__(self, objective: Objective, start: Start) -> None:
+        super().__init__(objective, turned=False)
+        self.terms = score_terms(objective)
+        # scales by feature are those of the features as they are
+        rows: tuple[Any, Any] = (along_axes if self.own_scale is None else as_given)(self.problem.X)
+        self.X, self.axes = rows
+        self.squares = self.X.multiply(self.X).tocsr() if sp.issparse(self.X) else self.X * self.X
         self.factor_transposed = self.factor.T  # W = factor theta'
         # few features: multiply with the factor first, then with the rows of X; many: the other way round, so that
         # nothing of the size features x classes is made
@@ -77,29 +108,16 @@ class SmoothIterate:
         if start.dual is not None:
             theta, bias = self._adjoint(self.terms.gradient_of(start.dual))
             found.append(self._point(-theta, self.bias_prior - bias))
-        state = fitting_nodes(start.state, self.matrix, self.problem.n_features)
+        state = self.of_state(start.state)
         if state is not None:
-            nodes = state.nodes[self.columns].toarray().T if state.is_sparse else state.nodes[:, self.columns]
-            theta = np.ascontiguousarray(nodes / self.root_scale, dtype=np.float64)
-            theta = theta if self.turn is None else theta @ self.turn
-            bias = state.intercept / self.bias_feature if self.bias_feature else found[0].bias
+            theta, bias = state
             found.append(self._point(theta if self.axes is None else self.axes.T @ theta, bias))
         return [point for point in found if np.isfinite(point.primal)] or [found[0]]
 
-    def node_vectors(self) -> NodeVectors:
-        """The vectors and intercepts of the iterate."""
+    def solved(self) -> tuple[NodeVectors | ClassVectors, NodeVectors | None]:
+        """The vectors of the iterate as a solution has them, and what a later solve begins with."""
         theta = self.point.theta if self.axes is None else self.axes @ self.point.theta
-        theta = theta if self.turn is None else theta @ self.turn.T
-        nodes = np.zeros((self.problem.n_features, self.matrix.shape[1]))
-        nodes[:, self.columns] = theta * self.root_scale
-        return NodeVectors(nodes, self.matrix, self.bias_feature * self.point.bias)
-
-    def vectors(self) -> tuple[NodeVectors | ClassVectors, NodeVectors | None]:
-        """The vectors of the iterate as a solution has them, and what a later solve begins with, if it is not these."""
-        nodes = self.node_vectors()
-        if not self.tie.facts.precision:
-            return nodes, None
-        return ClassVectors(np.asarray(nodes.coef), nodes.intercept), nodes
+        return self.vectors(theta, self.point.bias)
 
     def _point(self, theta: Array, bias: Array) -> Point:
         scores = self._scores(theta, bias)

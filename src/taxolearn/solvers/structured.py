@@ -12,20 +12,18 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.engines import Clock, Run, ThreadEngine, worker_count
-from taxolearn.engines.base import TaskFunction
 from taxolearn.errors import DataError
 from taxolearn.losses.structured import RESCALINGS, StructuredHinge
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import (
     Limits,
-    Progress,
     Requires,
     Solution,
     Start,
     Watch,
     check_requirements,
-    status_of,
 )
+from taxolearn.solvers.row_ascent import Array, Ids, RowAscent
 from taxolearn.solvers.slot_run import SlotRun
 from taxolearn.vectors import NodeVectors
 
@@ -38,14 +36,7 @@ _SINGLE_BYTES = 64 * 2**20  # node vectors that would take more in double precis
 _SINGLE_TOL = 1e-6  # unless this gap or a smaller one is asked for: single precision may not reach it
 _SLOT_PASSES = 2  # passes over the slots of the rows with the largest gaps, after each pass over everything
 _LIGHT_SLOT_PASSES = 4  # the same where a pass takes less than the call of a kernel
-_THREAD_ENTRIES = (
-    2**20
-)  # of X: with fewer, threads cost more than they save and overwrite each other too often
-_LIGHT_STEPS = 2**21  # multiplications in a pass over all rows: with fewer, the calling thread makes it
 _LIMITS = Limits(tol=1e-3)
-
-Array = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.intp]
 
 
 def solve_structured(
@@ -109,7 +100,7 @@ class Arrays(NamedTuple):
     gaps: Array
 
 
-def _ascend(arrays: Arrays, task: tuple[Ids, bool, int], clock: Clock) -> Array:
+def _ascend(arrays: Arrays, task: tuple[Ids, bool, int], clock: Clock) -> tuple[Array]:
     """Improve the duals of some rows; several such tasks write to the same vectors at once.
 
     Returns summed losses and gaps, as met on the way.
@@ -123,10 +114,10 @@ def _ascend(arrays: Arrays, task: tuple[Ids, bool, int], clock: Clock) -> Array:
         a.rows, a.square, a.label, a.cost, a.paths, a.costs, a.nodes, a.bias, a.bias_feature, a.slots, order, full,
         again, scores, a.gaps, report, clock.stop,
     )  # fmt: skip
-    return report
+    return (report,)
 
 
-def price_rows(arrays: Arrays, rows: Ids, clock: Clock) -> Array:
+def price_rows(arrays: Arrays, rows: Ids, clock: Clock) -> tuple[Array]:
     """Summed losses and gaps of some rows at the vectors as they stand, in double precision; fills their slots."""
     from taxolearn.kernels.simplex_passes import price
 
@@ -136,7 +127,7 @@ def price_rows(arrays: Arrays, rows: Ids, clock: Clock) -> Array:
         a.rows, a.label, a.cost, a.paths, a.costs, a.nodes, a.bias, a.bias_feature, a.slots, rows, scores, a.gaps,
         report, clock.stop,
     )  # fmt: skip
-    return report
+    return (report,)
 
 
 def _make_vectors(arrays: Arrays, _: None, clock: Clock) -> bool:
@@ -148,22 +139,19 @@ def _make_vectors(arrays: Arrays, _: None, clock: Clock) -> bool:
     return True
 
 
-class StructuredRun(SlotRun):
+class StructuredRun(RowAscent, SlotRun):
     """One solve: what the kernels read, and the slots and node vectors that they change."""
+
+    price_task = staticmethod(price_rows)
 
     def __init__(self, objective: Objective, limits: Limits, run: Run, watch: Watch | None = None) -> None:
         problem, tie = objective.problem, objective.tie
-        self.objective, self.limits, self.watch = objective, limits, watch
-        self.run, self.clock = run, run.clock
-        self.shape = problem.n_rows, problem.n_classes
-        self.scale: Array = tie.scale
+        self.shape, self.scale = (problem.n_rows, problem.n_classes), tie.scale
         label, weight = problem.one_label
         cost = objective.C * weight
-        self.weighted = np.flatnonzero(cost > 0)
         entries = problem.X.nnz if sp.issparse(problem.X) else problem.X.size
-        self.n_threads = run.engine.n_workers if entries >= _THREAD_ENTRIES else 1
         steps = entries * tie.n_nodes + problem.n_rows * tie.paths.nnz
-        self.light = self.n_threads == 1 and steps <= _LIGHT_STEPS
+        self.begin(objective, limits, run, watch, cost, steps)
         self.slot_passes = _LIGHT_SLOT_PASSES if self.light else _SLOT_PASSES
         rows, square, nodes, bias_feature = self._layout()
         self.arrays = Arrays(
@@ -179,10 +167,6 @@ class StructuredRun(SlotRun):
             self.packed(sp.csr_array(self.shape)),
             np.zeros(problem.n_rows),
         )
-        self.rng = np.random.default_rng(limits.seed)
-        self.done = 0
-        self.exact: Progress | None = None  # of the vectors as they stand
-        self.history: list[Progress] = []
 
     def _layout(self) -> tuple[Any, Array, npt.NDArray[Any], float]:
         """Rows, their squares, vectors of zero and the bias feature."""
@@ -214,78 +198,25 @@ class StructuredRun(SlotRun):
         """The vectors that the duals make: rounding, and threads that write at once, blur them."""
         self.run.map(_make_vectors, self.arrays, [None], light=self.light)
 
-    def solve(self) -> Solution:
-        """Passes until the gap or a limit is reached; the last entry of the history is exact."""
-        self._passes()
-        if self.exact is None:
-            with self.to_the_end():
-                self.make_vectors()  # those of the start may have been cut short
-                self.exact = self.price()
-        return self.solution()
+    def one_pass(self) -> tuple[Array, bool]:
+        """One visit to all rows, and more to those of them with large gaps."""
+        return self.ascend(self.weighted, full=True, again=self.slot_passes)
 
-    def _passes(self) -> None:
-        gap = last = np.inf
-        while self.done < self.limits.max_iter and not self.run.over():
-            self.exact = None
-            self.done += 1
-            report, whole = self._ascend(self.weighted, full=True, again=self.slot_passes)
-            if not whole:
-                return
-            primal = self._penalty() + report[0]
-            last, gap = gap, report[1] / primal if primal > 0 else 0.0
-            self._note(primal, primal - report[1])
-            if self.n_threads > 1:
-                self.make_vectors()
-            # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall
-            if gap * (min(1.0, 0.9 * gap / last) if self.done > 1 else 1.0) <= self.limits.tol:
-                self.exact = self.price()
-                if self.exact is not None and self.exact.gap <= self.limits.tol:
-                    return
-
-    def _note(self, primal: float, dual: float) -> Progress:
-        progress = Progress(self.clock.seconds, self.done, primal, dual)
-        self.history.append(progress)
-        if self.watch is not None:
-            self.watch(progress, self.dual)
-        return progress
-
-    def _pieces(self, rows: Ids) -> list[Ids]:
-        if self.n_threads == 1:
-            return [rows] if len(rows) else []
-        return [piece for piece in np.array_split(rows, self.n_threads) if len(piece)]
-
-    def _reports(self, function: TaskFunction, tasks: list[Any]) -> tuple[Array, bool]:
-        """The sum of what tasks report, and whether it is of all rows: none was dropped or cut short."""
-        reports = self.run.map(function, self.arrays, tasks, light=self.light)
-        done = [report for report in reports if report is not None]
-        whole = len(done) == len(tasks) and not self.run.clock.stop[0]
-        return np.sum(done, axis=0) if done else np.zeros(2), whole
-
-    def _ascend(self, rows: Ids, full: bool, again: int = 0) -> tuple[Array, bool]:
+    def ascend(self, rows: Ids, full: bool, again: int = 0) -> tuple[Array, bool]:
         """One pass of ascent over some rows, in random order, and more over those of them with large gaps; summed
         losses and gaps as met on the way."""
         if full:
-            self.repack(self.kernels.MAX_NEW_CLASSES)
+            self.before_price()
         pieces = self._pieces(self.rng.permutation(rows))
-        return self._reports(_ascend, [(piece, full, again) for piece in pieces])
+        report, _, whole = self._reports(_ascend, [(piece, full, again) for piece in pieces])
+        return report, whole
 
-    def price(self) -> Progress | None:
-        """Primal and dual of the vectors as they stand; None where this is cut short."""
+    def before_price(self) -> None:
+        """Make room for the classes that a look at all of them may bring."""
         self.repack(self.kernels.MAX_NEW_CLASSES)
-        report, whole = self._reports(price_rows, self._pieces(self.weighted))
-        if not whole:
-            return None
-        primal = self._penalty() + report[0]
-        return self._note(primal, primal - report[1])
-
-    def _penalty(self) -> float:
-        squares = self.kernels.node_squares(self.arrays.nodes, self.arrays.bias)
-        has = self.scale > 0
-        return 0.5 * float(np.sum(squares[has] / self.scale[has]))
 
     def solution(self) -> Solution:
         """What was reached, `exact` being its bounds."""
-        assert self.exact is not None
         arrays, tie = self.arrays, self.objective.tie
         details = {
             "node_bias": arrays.bias,
@@ -293,10 +224,7 @@ class StructuredRun(SlotRun):
             "linear": self.kernels.linear_part(arrays.label, arrays.costs, arrays.slots),
         }
         vectors = NodeVectors(arrays.nodes, tie.paths, arrays.bias_feature * (tie.paths @ arrays.bias))
-        dual = self.dual()
-        self.run.over()  # a last look, so that no request goes unheard
-        status = status_of(self.exact.gap <= self.limits.tol, self.run.outcome)
-        return Solution(vectors, dual, status, self.done, self.history, details)
+        return self._finished(vectors, details)
 
 
 def kernel_paths(paths: sp.csr_array, weight: Array) -> Any:

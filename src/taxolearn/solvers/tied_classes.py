@@ -115,13 +115,14 @@ class TiedClasses:
     def __init__(self, objective: Objective) -> None:
         from taxolearn.kernels import path_descent
         from taxolearn.kernels.rows import rows_of
+        from taxolearn.losses.for_kernels import for_kernels
 
         problem, loss = objective.problem, objective.loss
         self.problem, self.bias_prior = problem, objective.bias_prior
         rows: Any = rows_of(problem.X)
         positives = problem.targets.tocsc()
         self.rows = TiedRows(
-            loss,
+            for_kernels(loss),
             loss.facts.sparse_dual,
             rows,
             path_descent.feature_squares(rows),

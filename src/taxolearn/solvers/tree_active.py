@@ -22,7 +22,6 @@ def first_rows(
     rng: np.random.Generator,
     start: sp.csr_array | None,
     highest: float,
-    dtype: Any,
 ) -> Any:
     """A class's own rows, random ones, and those with a dual in `start`.
 
@@ -49,7 +48,7 @@ def first_rows(
         rows.append(mine)
     indptr = np.concatenate(([0], np.cumsum([len(mine) for mine in rows], dtype=np.int64)))
     every = np.concatenate(rows) if rows else np.empty(0, dtype=np.int32)
-    active = Active(indptr, np.diff(own_indptr), every, np.zeros(len(every), dtype=dtype), permanent)
+    active = Active(indptr, np.diff(own_indptr), every, np.zeros(len(every)), permanent)
     if start is not None:
         _fill(problem, forest, given, highest, active)
     return active

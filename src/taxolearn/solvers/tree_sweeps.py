@@ -111,6 +111,7 @@ class _Trees:
         from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
         from taxolearn.kernels.dual_descent import row_squares
         from taxolearn.kernels.rows import rows_of
+        from taxolearn.losses.for_kernels import for_kernels
 
         self.pricing, self.storage = tree_pricing, tree_rows
         self.objective, self.limits = objective, limits
@@ -118,11 +119,10 @@ class _Trees:
         self.forest = make_forest(objective.tie, problem.counted)
         order = self.forest.classes
         single = limits.tol >= 1e-3  # whether pricing is in single precision
-        # the largest dual of a row of cost 1, as the kernels know it; single precision might pass it
+        # the largest dual of a row of cost 1, as the kernels know it
         highest = float(type(loss).kernel_upper(loss, objective.C))
-        dtype = np.float32 if single and not np.isfinite(highest) else np.float64
         rng = np.random.default_rng(limits.seed)
-        self.active = first_rows(problem, self.forest, rng, dual, highest, dtype)
+        self.active = first_rows(problem, self.forest, rng, dual, highest)
         self.biases = np.full(len(order), objective.bias_prior)
         if dual is not None:
             self.biases += objective.bias_feature * _signed_sums(self.active)
@@ -137,7 +137,7 @@ class _Trees:
         rows: Any = rows_of(X, _by_frequency(X) if sp.issparse(X) else None)
         room = _SCRATCH_BYTES // ((4 if single else 8) * (problem.n_rows + problem.n_features))
         self.shared = Shared(
-            loss,
+            for_kernels(loss),
             rows,
             row_squares(rows, 0.0),
             self.forest.arrays(),

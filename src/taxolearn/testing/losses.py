@@ -71,6 +71,15 @@ def _check_margin(loss: Any) -> None:
     if loss.facts.smooth:
         curvature = np.abs(np.diff(value, 2)).max() / (_MARGINS[1] - _MARGINS[0])
         assert curvature < 0.2, "a smooth loss must have no kink"
+    if hasattr(loss, "value_and_slope"):
+        found, slope = loss.value_and_slope(np.asarray(_MARGINS))
+        np.testing.assert_allclose(found, value, atol=1e-12, err_msg="value_and_slope is not value")
+        between = -np.diff(value) / np.diff(_MARGINS)
+        assert np.all(between <= slope[:-1] + _ROUNDING), "value_and_slope has another slope than value"
+        assert np.all(between >= slope[1:] - _ROUNDING), "value_and_slope has another slope than value"
+        second = -np.diff(slope) / np.diff(_MARGINS)
+        curved = loss.second_slope(0.5 * (np.asarray(_MARGINS)[1:] + np.asarray(_MARGINS)[:-1]))
+        assert np.mean(np.abs(second - curved) > 1e-2) <= 0.02, "second_slope is not the slope of the slope"
     if loss.facts.sparse_dual:
         assert loss.value(100.0) == 0.0, "a loss with a sparse dual must be zero at large margins"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import tempfile
 import warnings
 from pathlib import Path
@@ -15,6 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from taxolearn.cli.app import run
+from taxolearn.problem.label_paths import find_node
 from taxolearn.registry import method_of
 from taxolearn.storage.loading import load
 from taxolearn.storage.writing import is_own
@@ -39,6 +41,7 @@ def check_method(estimator: Any, X: Any, y: Any) -> None:
         warnings.simplefilter("ignore")
         model = clone(estimator).fit(X, y)
         sparse = clone(estimator).fit(sp.csr_array(X), y)
+    _check_attributes(model)
     certificate = model.certificate_
     assert certificate.holds(model.tol) == (certificate.status.value == "converged"), (
         "converged must mean certified"
@@ -86,6 +89,16 @@ def _check_parameters(estimator: Any) -> None:
     assert method_of(type(estimator).__name__) is not None
 
 
+def _check_attributes(model: Any) -> None:
+    """What a fit leaves behind is explained."""
+    _, _, text = (type(model).__doc__ or "").partition("\nAttributes\n----------\n")
+    told = {name for line in re.findall(r"^(\w.*?) : ", text, re.MULTILINE) for name in line.split(", ")}
+    parameters = model.get_params(deep=False)
+    for name in vars(model):
+        if name.endswith("_") and not name.startswith("_") and name not in parameters:
+            assert name in told, f"help() does not explain the attribute {name}"
+
+
 def _check_answers(model: Any, X: Any, n_explained: int | None = None) -> list[list[Any]]:
     """Assert that all answers agree, explanations of the first rows or of all; the full ranking of each row."""
     n_classes = len(model.classes_)
@@ -103,7 +116,7 @@ def _check_answers(model: Any, X: Any, n_explained: int | None = None) -> list[l
     )
     paths = model.predict_path(X)
     for i, path in enumerate(paths):
-        ends = [one[-1] for one in path] if model.decoder_.several else [path[-1]]
+        ends = [_end(model, one) for one in (path if model.decoder_.several else [path])]
         assert sorted(map(str, ends)) == sorted(predicted[i]), (
             f"row {i}: predict_path ends elsewhere than predict"
         )
@@ -111,6 +124,10 @@ def _check_answers(model: Any, X: Any, n_explained: int | None = None) -> list[l
         by_score = model.classes_[np.argmax(model.decision_function(X), axis=1)]
         assert by_score.tolist() == [row[0] for row in ranking], "decision_function has another best class"
     return ranking
+
+
+def _end(model: Any, path: Any) -> Any:
+    return path[-1] if model.taxonomy_ is None else find_node(path, model.taxonomy_)
 
 
 def _shift(model: Any, names: Any) -> Any:

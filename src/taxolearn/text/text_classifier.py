@@ -113,13 +113,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def taxonomy(self) -> Taxonomy | None:
-        """The taxonomy of the estimator.
+        """The taxonomy of the estimator; once fitted, also one that the labels spell.
 
         >>> TextClassifier().taxonomy is None
         True
         """
-        taxonomy: Taxonomy | None = getattr(getattr(self, "estimator_", self.estimator), "taxonomy", None)
-        return taxonomy
+        fitted = getattr(self, "estimator_", None)
+        taxonomy: Taxonomy | None = getattr(self.estimator, "taxonomy", None)
+        return taxonomy if fitted is None else fitted.taxonomy_
 
     @property
     def classes_(self) -> npt.NDArray[Any]:

@@ -1,0 +1,72 @@
+"""Compiled kernels are kept in a folder that belongs to exactly these sources."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numba
+import pytest
+
+from taxolearn.kernels import _jit
+
+
+@pytest.fixture(autouse=True)
+def unsettled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each test decides anew; afterwards the folder is that of the session again."""
+    monkeypatch.setattr(_jit, "_cache_folder", _jit._cache_folder.__wrapped__)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("TAXOLEARN_CACHE", raising=False)
+
+
+def test_the_folder_is_in_the_cache_of_the_user_or_of_numba(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = _jit._cache_folder()
+    assert folder is not None
+    assert folder.parent == tmp_path / "taxolearn"
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "numba"))
+    assert _jit._cache_folder() == tmp_path / "numba" / folder.name
+
+
+def test_other_sources_have_another_folder(tmp_path: Path) -> None:
+    source = tmp_path / "a.py"
+    source.write_text("one")
+    before = _jit._digest([source])
+    source.write_text("two")
+    assert _jit._digest([source]) != before
+
+
+@pytest.mark.parametrize("said", ["0", ""])
+def test_it_can_be_switched_off(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAXOLEARN_CACHE", said)
+    assert _jit._cache_folder() is None
+    assert _jit.kernel(_plus_one)(1) == 2
+
+
+def _plus_one(number: int) -> int:
+    return number + 1
+
+
+def test_nowhere_to_write_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "taxolearn").write_text("a file")
+    assert _jit._cache_folder() is None
+
+
+def test_old_folders_go(tmp_path: Path) -> None:
+    for age in range(6):
+        folder = tmp_path / f"kernels-{age}"
+        folder.mkdir()
+        os.utime(folder, (1_000_000 - age, 1_000_000 - age))
+    assert _jit._made(tmp_path, "kernels-new") == tmp_path / "kernels-new"
+    assert {folder.name for folder in tmp_path.iterdir()} == {
+        "kernels-new",
+        *(f"kernels-{age}" for age in range(3)),
+    }
+
+
+def test_numba_keeps_others_elsewhere(tmp_path: Path) -> None:
+    with _jit._numba_keeps_in(tmp_path):
+        assert str(tmp_path) == numba.config.CACHE_DIR
+    assert numba.config.CACHE_DIR == ""
