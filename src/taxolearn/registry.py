@@ -53,7 +53,7 @@ _TAXONOMY_MATRIX = "Mroueh, Poggio, Rosasco: Multi-category and Taxonomy Learnin
 
 class Method(NamedTuple):
     """A method: its name on the command line, its class and the file it lives in, what it is, its losses (default
-    first; none: it has one and no parameter for it), its paper, and the certified gap that the command line asks for.
+    first; none: it has one and no parameter for it), and its paper.
 
     `several` says whether a row may have several labels.
 
@@ -67,7 +67,6 @@ class Method(NamedTuple):
     title: str
     losses: tuple[str, ...]
     paper: str
-    tol: float = 1e-3
     several: bool = True
 
     @property
@@ -134,7 +133,6 @@ METHODS = (
         "support vector machine tied to the parent in the taxonomy",
         _HINGES,
         _RECURSIVE,
-        5e-2,
     ),
     Method(
         "recursive-logistic",
@@ -143,7 +141,6 @@ METHODS = (
         "logistic regression tied to the parent in the taxonomy",
         ("logistic", "softmax"),
         _RECURSIVE,
-        5e-2,
     ),
     Method(
         "bayesian",
@@ -161,7 +158,6 @@ METHODS = (
         "support vector machine tied to the neighbours in a graph of classes",
         _HINGES,
         _RECURSIVE,
-        5e-2,
     ),
     Method(
         "graph-logistic",
@@ -170,7 +166,6 @@ METHODS = (
         "logistic regression tied to the neighbours in a graph of classes",
         ("logistic", "softmax"),
         _RECURSIVE,
-        5e-2,
     ),
     Method(
         "top-down",

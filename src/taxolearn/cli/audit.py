@@ -77,7 +77,7 @@ def audit(
     from taxolearn.cli.taxonomy_files import read_taxonomy
 
     chosen = find_method(method)
-    estimator = make_estimator(chosen, None, tol=chosen.tol, n_jobs=jobs, random_state=seed)
+    estimator = make_estimator(chosen, None, n_jobs=jobs, random_state=seed)
     source = open_source(rows, format, encoding, delimiter)
     maker = None if source.format == "libsvm" else text_features(features, ngrams)
     if maker is None and source.format != "libsvm":

@@ -92,7 +92,6 @@ def fit(
     _check_shares(test_size, valid)
     check_folder(output)  # rather now than after learning
     chosen = find_method(method)
-    tol = chosen.tol if tol is None else tol
     source = open_source(rows, format, encoding, delimiter)
     estimator = make_estimator(
         chosen, loss, C=C, tol=tol, n_jobs=jobs, max_seconds=max_seconds, probability=probability or None,
@@ -129,10 +128,10 @@ def fit(
     if held_out is not None:
         _print_scores(model, held_out)
     model.fitted.save(output)
-    certificate = model.estimator.certificate_
-    out(f"certificate: {certificate.status.value}, relative gap {certificate.gap:.2e} (asked for {tol:g})")
+    certificate, asked = model.estimator.certificate_, model.estimator.tol
+    out(f"certificate: {certificate.status.value}, relative gap {certificate.gap:.2e} (asked for {asked:g})")
     out(f"saved to {output}")
-    return 0 if certificate.holds(tol) else 1
+    return 0 if certificate.holds(asked) else 1
 
 
 def _check_shares(test_size: float | None, valid: str | None) -> None:

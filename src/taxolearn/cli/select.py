@@ -163,7 +163,7 @@ def _candidates(
     found: list[Any] = []
     for name in methods or (["multiclass"] if taxonomy is None else ["normalized"]):
         method = find_method(name)
-        given = {**settings, "tol": method.tol if tol is None else tol}
+        given = settings if tol is None else {**settings, "tol": tol}
         if method.name == "normalized":
             found += paper_candidates(taxonomy, [method.name], **given)
         else:
