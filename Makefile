@@ -7,15 +7,16 @@ RUNTIME_STAMP := $(VENV)/.installed-runtime
 
 .PHONY: demo test lint types plain format clean
 
+# --no-compile: what is imported is compiled then; most of it never is
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	touch $(STAMP)
 
 # The demo needs no development tools.
 $(RUNTIME_STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e .
 	touch $(RUNTIME_STAMP)
 
 # make demo TEXT="fracture of left femur, initial encounter"

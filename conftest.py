@@ -25,6 +25,32 @@ settings.register_profile("taxolearn", derandomize=os.environ.get("TAXOLEARN_SEA
 settings.load_profile("taxolearn")
 
 
+_COMPILING = {
+    "solvers",
+    "kernels",
+    "certificates",
+    "methods",
+    "decoders",
+    "auditing",
+    "gram",
+    "losses",
+    "vectors",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Compiling tests first: the first of two workers begins with them, and the second does not compile the same.
+
+    By the time it takes over what is left, the kernels are in their folder. scikit-learn's checks, the most numerous of
+    those that need kernels, are last.
+    """
+
+    def turn(item: pytest.Item) -> int:
+        return 2 if item.path.stem == "test_sklearn_checks" else int(_COMPILING.isdisjoint(item.path.parts))
+
+    items.sort(key=turn)
+
+
 @pytest.fixture(autouse=True)
 def same_seeds_in_every_run() -> None:
     """Fits without a `random_state` draw theirs from numpy's global generator: each test starts it anew."""

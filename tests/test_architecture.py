@@ -8,6 +8,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -78,37 +79,38 @@ def room(path: Path) -> str:
     return parts[0].removesuffix(".py")
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """Every imported module of a file, and whether only type checkers see it."""
-    tree = ast.parse(path.read_text())
+@cache
+def parsed(path: Path) -> tuple[list[ast.Import | ast.ImportFrom], set[int]]:
+    """The import statements of a file, and the ids of those that only type checkers see."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
     for_types = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
+    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)], for_types
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Every imported module of a file, and whether only type checkers see it."""
+    found, for_types = parsed(path)
+    for node in found:
         if isinstance(node, ast.Import):
             yield from ((alias.name, id(node) in for_types) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name} has a relative import"
-            assert node.module is not None
-            if node.module == "taxolearn":
-                yield from ((f"taxolearn.{alias.name}", id(node) in for_types) for alias in node.names)
-            else:
-                yield node.module, id(node) in for_types
+            continue
+        assert node.level == 0, f"{path.name} has a relative import"
+        assert node.module is not None
+        if node.module == "taxolearn":
+            yield from ((f"taxolearn.{alias.name}", id(node) in for_types) for alias in node.names)
+        else:
+            yield node.module, id(node) in for_types
 
 
 def names_imported(path: Path) -> Iterator[tuple[str, str]]:
     """(module, name) of every `from module import name`, which may be a module too; without those for type checkers."""
-    tree = ast.parse(path.read_text())
-    typed = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
-    ]
-    for_types = {id(inner) for node in typed for inner in ast.walk(node)}
-    for node in ast.walk(tree):
+    found, for_types = parsed(path)
+    for node in found:
         if isinstance(node, ast.ImportFrom) and node.module and id(node) not in for_types:
             yield from ((node.module, alias.name) for alias in node.names)
 

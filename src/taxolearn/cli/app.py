@@ -7,6 +7,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -96,6 +97,12 @@ def _top(
         typer.echo(context.get_help())
 
 
+@cache
+def _commands() -> Any:
+    """The commands with their options, read from all signatures once: that takes longer than many a command."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` are those of the process by default.
 
@@ -104,7 +111,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        code: Any = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        code: Any = _commands()(args=None if arguments is None else list(arguments), standalone_mode=False)
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt, Interrupted):
         return _tell("interrupted; nothing was written", INTERRUPTED)
