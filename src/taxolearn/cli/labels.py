@@ -268,12 +268,13 @@ def unknown_label(path: Path, columns: Columns, taxonomy: Taxonomy) -> str:
     >>> unknown_label(("Pet", "Cta"), Columns(sep="/"), Taxonomy.from_paths(["Pet/Cat"]))
     "unknown label 'Pet/Cta'; did you mean 'Cat'?"
     """
+    from taxolearn.problem.label_paths import nodes_called, one_of
     from taxolearn.structure.names import hint
 
     whole = columns.joint.join(path)
-    called = taxonomy.find(path[-1])
+    called = nodes_called(path, taxonomy)
     if len(called) > 1:
-        return f"{quoted(path[-1], limit=60)} may be {' or '.join(map(repr, called[:3]))}; give one of these"
+        return f"{quoted(whole, limit=60)} {one_of(called)}"
     todo = hint(path[-1], taxonomy.nodes) or hint(
         whole, taxonomy.nodes, "correct it, or add it to the taxonomy"
     )
@@ -285,8 +286,4 @@ def _node(path: Path, columns: Columns, taxonomy: Taxonomy | None) -> Hashable |
 
     if taxonomy is None:
         return columns.joint.join(path)
-    found = find_label(path[0], taxonomy) if len(path) == 1 else find_node(path, taxonomy, columns.joint)
-    if found is None:
-        called = taxonomy.find(path[-1])  # as the file of the taxonomy calls it otherwise
-        found = called[0] if len(called) == 1 else None
-    return found
+    return find_label(path[0], taxonomy) if len(path) == 1 else find_node(path, taxonomy, columns.joint)

@@ -21,6 +21,8 @@ from taxolearn.problem.label_paths import (
     and_others,
     find_label,
     nodes_at,
+    nodes_called,
+    one_of,
     path_name,
     separator_of,
     taxonomy_of_paths,
@@ -312,10 +314,11 @@ def _resolve(
     if unknown:
         first = int(np.flatnonzero(inverse == unknown[0])[0])
         row, name = first if rows is None else int(rows[first]), distinct[unknown[0]]
+        others = and_others(len(unknown) - 1, "label")
+        if called := nodes_called((name,), taxonomy):
+            raise LabelError(f"{what}, row {row}: {show(name)} {one_of(called)}{others}")
         todo = taxonomy.hint_at(name, "correct it, or add it to the taxonomy")
-        raise LabelError(
-            f"{what}, row {row}: unknown label {show(name)}{todo}{and_others(len(unknown) - 1, 'label')}"
-        )
+        raise LabelError(f"{what}, row {row}: unknown label {show(name)}{todo}{others}")
     return taxonomy.ids_of(found), taxonomy.nodes, taxonomy
 
 
