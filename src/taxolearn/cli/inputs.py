@@ -50,11 +50,11 @@ class Source:
     delimiter: str | None = None
     left_out: LeftOut | None = None
 
-    def refuse(self, kind: str, line: int | None, message: str, content: str = "") -> None:
-        """Leave a row out, or raise what is wrong with it."""
+    def refuse(self, kind: str, line: int | None, message: str, content: str = "", *, rows: int = 1) -> None:
+        """Leave a row out, or raise what is wrong with it; `rows=0` where the row is passed over later."""
         if self.left_out is None:
             raise FileFormatError(self.name, line, message)
-        self.left_out.add(kind, line, message, content)
+        self.left_out.add(kind, line, message, content, rows=rows)
 
     @property
     def name(self) -> str:

@@ -87,7 +87,7 @@ def _lines(
                 "convert the file to UTF-8", "give --encoding cp1252, latin-1, ..."
             )
             shown = raw.decode("utf-8", "replace").replace("\0", "\ufffd")
-            source.refuse("encoding", number, message, shown.rstrip("\r\n"))
+            source.refuse("encoding", number, message, shown.rstrip("\r\n"), rows=0 if keep_ends else 1)
             bad.add(number)
             yield number, shown
     if number == 0:
@@ -148,6 +148,8 @@ def _delimited(source: Source, lines: Iterator[tuple[int, str]], bad: set[int]) 
         for line, cells in rows:
             before, last = last, line
             if bad and not bad.isdisjoint(range(before + 1, line + 1)):
+                if source.left_out is not None:
+                    source.left_out.rows += 1
                 continue  # told already
             if len(cells) != len(header):
                 message = f"expected {len(header)} cells, found {len(cells)}"

@@ -27,8 +27,8 @@ class HierarchicalSVM(OwnLeaves, SetMethod):
     x carrying the constant feature `intercept_scaling`. With margin rescaling D is the cost and S = 1; with slack
     rescaling (TREELOSS of Zhou, Xiao, Wu) D = S is the cost. C = 1 / (2 lambda) of the paper. A leaf without
     rows takes part as a wrong answer to every row. Labels may be inner nodes; a class at an inner node then ends in
-    a chain of nodes of its own (`inner_labels`), as deep as the lowest leaf below it, with vectors and a part in D as any
-    others; else it would be the cheapest mistake, and the answer to every doubt.
+    a chain of nodes of its own (`inner_labels`), as deep as the lowest leaf below it, with vectors and a part in the
+    cost; else it would be the cheapest mistake, and the answer to every doubt.
 
     Several labels per row: with Y_i the labels of row i and all their ancestors, and sets Y of nodes that are closed
     under ancestors, the losses become

@@ -98,6 +98,6 @@ class SharedSVM(OwnLeaves):
 
     def _learn(self, objective: Objective | Parts, state: Any) -> None:
         taxonomy = objective.problem.taxonomy
-        if taxonomy is not None:
+        if taxonomy is not None and isinstance(objective, Objective):
             whole: Taxonomy = objective.tie.taxonomy  # with the leaves of inner classes
             self.node_weights_ = np.array(state)[whole.ids_of(taxonomy.nodes)]

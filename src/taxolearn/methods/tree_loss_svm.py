@@ -26,8 +26,8 @@ class TreeLossSVM(OwnLeaves, StructuredMethod):
 
     x carrying the constant feature `intercept_scaling`; C is C / N of the paper, N being the number of rows. It is
     `HierarchicalSVM(cost="tree", rescaling="slack")` with half its C. The taxonomy may be a DAG; a leaf without rows
-    takes part as a wrong answer to every row. Labels may be inner nodes; a class at an inner node then ends in a chain of
-    nodes of its own (`inner_labels`), as deep as the lowest leaf below it, with vectors and a part in D as any others.
+    takes part as a wrong answer to every row. Labels may be inner nodes; a class at an inner node then ends in a chain
+    of nodes of its own (`inner_labels`), as deep as the lowest leaf below it, with vectors and a part in D.
 
     >>> from taxolearn import Taxonomy
     >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Lynx", "Animal/Dog"])

@@ -101,7 +101,7 @@ def find_node(path: Sequence[Hashable], taxonomy: Taxonomy, sep: str | None = No
 
 
 def nodes_called(path: Sequence[Hashable], taxonomy: Taxonomy) -> list[Hashable]:
-    """The nodes that are called so besides their names: by label, notation or id, else by synonym; a number by its text.
+    """The nodes that are called so besides their names: by label, notation or id, else by synonym; numbers by text.
 
     >>> tree = Taxonomy.from_paths(["a/a1", "b/b1"]).with_terms({"a": "Books", "a1": "History", "b1": "History"})
     >>> nodes_called(("History",), tree), nodes_called(("Books", "History"), tree)
