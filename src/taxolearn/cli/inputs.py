@@ -32,6 +32,7 @@ _SUFFIXES = {
     ".svmlight": "libsvm",
     ".txt": "lines",
 }
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,8 @@ parquet, libsvm or lines
     if format is None:
         format = None if path == STDIN else _SUFFIXES.get(plain_suffix(path))
         if format is None:
+            if path != STDIN and plain_suffix(path) in _SPREADSHEETS:
+                raise DataError(f"{path} is a spreadsheet; save it as CSV, and give that")
             what = (
                 "standard input has no name to tell its format"
                 if path == STDIN

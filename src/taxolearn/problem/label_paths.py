@@ -21,6 +21,7 @@ from taxolearn.structure.names import hint, show
 from taxolearn.structure.navigation import JOINTS
 
 JOINT = "/"
+_OTHER_MARKS = ("//", "::", "->", ">", "|", "\\")  # seen between the names of paths, but in plain names, too
 
 Path = tuple[Hashable, ...]
 
@@ -50,14 +51,47 @@ def separator_of(names: Iterable[Any]) -> str | None:
     texts = list(dict.fromkeys(names))
     if not all(isinstance(text, str) for text in texts):
         return None
-    for sep in JOINTS:
-        paths = [text.split(sep) for text in texts if sep in text]
-        if not paths or not all(name.strip() for path in paths for name in path):
-            continue
-        above = Counter(sep.join(path[:depth]) for path in paths for depth in range(1, len(path)))
-        if max(above.values()) > 1 or any(text in above for text in texts):
-            return sep
-    return None
+    return next((sep for sep in JOINTS if _are_paths(texts, sep)), None)
+
+
+def _are_paths(texts: Sequence[str], sep: str) -> bool:
+    paths = [parts_of(text, sep) for text in texts if sep in text]
+    if not paths or not all(name.strip() for path in paths for name in path):
+        return False
+    above = Counter(sep.join(path[:depth]) for path in paths for depth in range(1, len(path)))
+    return max(above.values(), default=0) > 1 or any(sep.join(parts_of(text, sep)) in above for text in texts)
+
+
+def parts_of(text: str, sep: str) -> list[str]:
+    """The names of a path in a string; a separator before the first or after the last name adds none.
+
+    >>> parts_of("/Books/History/", "/"), parts_of("Books", "/"), parts_of("/", "/")
+    (['Books', 'History'], ['Books'], [''])
+    """
+    parts = text.split(sep)
+    if len(parts) > 1 and not parts[0]:
+        parts = parts[1:]
+    return parts[:-1] if len(parts) > 1 and not parts[-1] else parts
+
+
+def warn_of_marks(names: Sequence[Any], what: str) -> None:
+    """Warn where labels look like paths, but are not separated by what is taken for a separator.
+
+    >>> warn_of_marks(["Books", "Music"], "y")
+    """
+    texts = list(dict.fromkeys(names))
+    if not all(isinstance(text, str) for text in texts):
+        return
+    for mark in _OTHER_MARKS:
+        marked = [text for text in texts if mark in text]
+        if 2 * len(marked) > len(texts) > 2 and _are_paths(texts, mark):
+            warnings.warn(
+                f"labels in {what} such as {show(marked[0])} are taken for plain names, but look like paths; "
+                f"give tuples, [tuple(label.split({mark!r})) for label in {what}], or --sep on the command line",
+                UserWarning,
+                stacklevel=7,
+            )
+            return
 
 
 def taxonomy_of_paths(paths: Iterable[Sequence[Hashable]], sep: str = JOINT) -> Taxonomy:
@@ -89,7 +123,7 @@ def find_node(path: Sequence[Hashable], taxonomy: Taxonomy, sep: str | None = No
     >>> find_node(("Music", "Pop"), tree), find_node(("Music", "History"), tree), find_node(("Books", "Pop"), tree)
     ('Pop', 'Music/History', None)
     """
-    joints = JOINTS if sep is None else (sep, JOINT)
+    joints = JOINTS if sep is None else (sep, *JOINTS)
     for whole in (*(path_name(path, joint) for joint in joints), tuple(path)):
         if len(path) > 1 and whole in taxonomy:
             return whole
@@ -141,8 +175,8 @@ def find_label(label: Hashable, taxonomy: Taxonomy) -> Hashable | None:
         return called[0] if len(called) == 1 else None
     if isinstance(label, str):
         for sep in JOINTS:
-            parts = label.split(sep)
-            if len(parts) > 1 and (found := find_node(parts, taxonomy, sep)) is not None:
+            parts = parts_of(label, sep)
+            if parts != [label] and (found := find_node(parts, taxonomy, sep)) is not None:
                 return found
     return None
 
