@@ -84,7 +84,7 @@ def messy_cases(tools: Any) -> dict[str, Case]:
         "a cell that never ends", "r.csv", plain.encode() + b'"a,Books/Art\n', "expected a row of a CSV table"
     )
     says("a gap in the levels", "r.csv", b"text,level1,level2\na,,b\n", "found an empty cell above 'b'")
-    says("one class", "r.csv", b"text,label\na b,x\nc d,x\n", "needs at least two classes")
+    says("one class", "r.csv", b"text,label\naa bb,x\ncc dd,x\n", "needs at least two classes")
     says("one empty name in a path", "r.csv", b"text,label\na,Books//Art\n", "an empty name", "--sep", "/")
 
     def python(name: str, y: Any, X: Any = None, paths: Sequence[Any] = data.paths, **options: Any) -> None:
