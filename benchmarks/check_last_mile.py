@@ -1,4 +1,4 @@
-"""Forty small files and frames as people have them, made here: in Python and on the command line.
+"""Ninety small files and frames as people have them, made here: in Python and on the command line.
 
 Fit, evaluate, predict and explain must give the same right answer both ways, or say what is wrong in one clear sentence
 without a traceback. Prints one line per case, and exits with 1 when a case fails.
@@ -26,6 +26,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from _messy_files import messy_cases
 
 import taxolearn
 from taxolearn import NormalizedHierarchicalSVM, Taxonomy, TextClassifier, metrics
@@ -509,6 +510,7 @@ def _many(folder: Path) -> None:
 
 
 def main(part: str = "") -> int:
+    CASES.update(messy_cases(sys.modules[__name__]))
     chosen = {name: function for name, function in CASES.items() if part in name}
     failed = 0
     for name, function in chosen.items():

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cli_data import FIT_OPTIONS
 
+from taxolearn import load
 from taxolearn.cli.app import run
 
 ROWS = [
@@ -246,3 +247,108 @@ def test_evaluate_by_level_and_what_was_tried(tmp_path: Path, capsys: pytest.Cap
 def test_flags_have_no_type_in_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["fit", "--help"]) == 0
     assert "bool" not in capsys.readouterr().out
+
+
+def _answered(capsys: pytest.CaptureFixture[str]) -> list[int]:
+    return [json.loads(line)["row"] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_predict_leaves_bad_rows_out_and_keeps_the_numbers_of_the_others(
+    text_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, bad = tmp_path / "rows.csv", tmp_path / "bad.csv"
+    rows.write_bytes(b'text,n\nit purrs,1\nshort\n"m\xe4h\nm\xe4h",3\nx,4,y\nit barks,5\n')
+    ask = ["predict", text_model, str(rows), "--to", "jsonl"]
+    assert run(ask) == 2
+    assert run([*ask, "--skip-bad", str(rows)]) == 2
+    assert run([*ask, "--skip-bad", str(bad), "-o", str(bad)]) == 2
+    assert run(["predict", text_model, "-s", "it purrs", "--skip-bad", str(bad)]) == 2
+    capsys.readouterr()
+    assert run([*ask, "--skip-bad", str(bad)]) == 0
+    assert _answered(capsys) == [1, 5]
+    with open(bad, encoding="utf-8") as stream:
+        assert [row["line"] for row in csv.DictReader(stream)] == ["3", "4", "5", "6"]
+    rows.write_text("text\nit purrs\n")
+    assert run([*ask, "--skip-bad", str(bad)]) == 0
+    assert bad.read_text() == "line,problem,content\n"  # not that of an earlier run
+
+
+def test_bad_libsvm_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, bad, clean = tmp_path / "rows.svm", tmp_path / "bad.csv", tmp_path / "clean.svm"
+    good = "".join(f"{'Cat' if k % 2 else 'Dog'} {1 + k % 2}:{k + 1}\n" for k in range(8))
+    rows.write_text(f"# pets\n{good}\nDog 1:one\n 1:2\nDog\ncat 2:9\nDog 1:1\nCat 0:1\n")
+    fit = ["fit", str(rows), "-o", str(tmp_path / "m"), "-j", "1"]
+    assert run(fit) == 2
+    said = capsys.readouterr().err
+    assert "rows.svm:11: expected a number, found 'one' (and 2 other lines; `taxolearn check" in said
+    assert run([*fit, "--skip-bad", str(bad)]) == 0
+    with open(bad, encoding="utf-8") as stream:
+        assert sorted(int(row["line"]) for row in csv.DictReader(stream)) == [11, 12, 16]
+    assert "11 rows from" in capsys.readouterr().err
+    assert run(["predict", str(tmp_path / "m"), str(rows), "--skip-bad", str(bad), "--to", "jsonl"]) == 0
+    assert _answered(capsys) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13]
+    assert run(["check", str(rows), "--fix", str(clean)]) == 0
+    told = capsys.readouterr().out
+    assert "rows without features" in told
+    assert "the label 'cat' differs in blanks or case from 'Cat'" in told
+    assert clean.read_text() == good + "Cat 2:9\n"
+    assert run(["check", str(clean)]) == 0
+
+
+def test_parquet_is_fixed_as_parquet(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    labels = pa.array(["Cat", "Cat", "cat", "Dog", "Dog", "Dog "]).dictionary_encode()
+    columns = {"text": ["a", "a", "b", "", "c", "d"], "label": labels, "n": [1, 1, 2, 3, 4, 5]}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    clean = tmp_path / "clean.parquet"
+    assert run(["check", str(tmp_path / "rows.parquet"), "--fix", str(clean)]) == 0
+    found = pq.read_table(clean)
+    assert found.column("label").to_pylist() == ["Cat", "Cat", "Dog", "Dog"]
+    assert found.column("n").to_pylist() == [1, 2, 4, 5]
+    assert pa.types.is_dictionary(found.schema.field("label").type)
+
+
+@pytest.mark.parametrize(
+    ("header", "line"),
+    [
+        ("text,label,", "{},{},"),
+        ("text,label", "{},{},,"),
+        (" Text ,LABEL", "{},{}"),
+        (",,text,label", "1,2,{},{}"),
+        ("x,text,label,x", "1,{},{},2"),
+        ("text,label", "{},/{}/"),
+    ],
+)
+def test_headers_and_ends_of_lines_as_they_come(header: str, line: str, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    cells = [(text.replace(",", ""), label) for text, label in ROWS]
+    rows.write_text("\n".join([header, *(line.format(*row) for row in cells), ""]))
+    assert _fit(str(rows), tmp_path) == 0
+    assert load(tmp_path / "model").taxonomy.leaves == ("Pet/Cat", "Pet/Dog", "Plant/Oak")
+
+
+def test_level_columns_go_by_their_numbers(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    lines = [",".join([text.replace(",", ""), *reversed(label.split("/"))]) for text, label in ROWS]
+    rows.write_text("\n".join(["text,level 2,level 1", *lines, ""]))
+    assert _fit(str(rows), tmp_path) == 0
+    assert load(tmp_path / "model").taxonomy.leaves == ("Pet/Cat", "Pet/Dog", "Plant/Oak")
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "told"),
+    [
+        ("mac.csv", b"text,label\rit purrs,Cat\r", "lines end in carriage returns alone"),
+        ("wide.csv", "text,label\nit purrs,Cat\n".encode("utf-16-le"), "give --encoding utf-16-le"),
+        ("book.csv", b"PK\x03\x04\x14\0", "is a spreadsheet or an archive"),
+        ("book.xlsx", b"PK\x03\x04\x14\0", "is a spreadsheet; save it as CSV"),
+        ("list.jsonl", b'[{"text": "a", "label": "b"}]', "write one object a line"),
+        ("two.csv", b"text,label,label\na,b,c\n", "expected one column 'label', found several; rename one"),
+    ],
+)
+def test_what_else_a_file_may_be(
+    name: str, raw: bytes, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_bytes(raw)
+    assert _fit(str(tmp_path / name), tmp_path) == 2
+    assert told in capsys.readouterr().err

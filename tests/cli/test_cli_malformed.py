@@ -36,7 +36,7 @@ CASES: list[tuple[str, bytes, tuple[str, ...], int | None]] = [
     ("empty-label.csv", b"text,label\nmeow,\n", _FIT, 2),
     ("blank-label.csv", b"text,label\nmeow,Cat\nmeow,  \n", _FIT, 3),
     ("empty-name.csv", b"text,label\nmeow,Animal//Cat\n", _FIT, 2),
-    ("leading.csv", b"text,label\nmeow,/Cat\n", _FIT, 2),
+    ("empty_name.csv", b"text,label\nmeow,Pet//Cat\n", _FIT, 2),
     ("one-class.csv", b"text,label\nmeow,Cat\npurr,Cat\n", _FIT, None),
     ("no-words.csv", b"text,label\n,Cat\n,Dog\n", _FIT, None),
     ("gap.csv", b"text,level_1,level_2\nmeow,,Cat\n", _FIT, 2),

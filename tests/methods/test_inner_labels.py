@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from taxolearn import NormalizedHierarchicalSVM, OneVsRestSVM, Taxonomy, TopDownSVM
+from taxolearn import (
+    HierarchicalSVM,
+    NormalizedHierarchicalSVM,
+    OneVsRestSVM,
+    SharedSVM,
+    Taxonomy,
+    TopDownSVM,
+    TreeLossSVM,
+    load,
+)
 from taxolearn.errors import DataError
 
 TREE = Taxonomy.from_paths(["r/a/x", "r/a/y", "r/b/z", "r/b/w"])
@@ -34,6 +47,59 @@ def test_an_inner_label_is_a_leaf_of_its_own(weights: str, objective: int) -> No
     assert model.certificate_.primal == pytest.approx(told.certificate_.primal, rel=2e-6)
     assert model.predict(X).tolist() == [name.removesuffix(" itself") for name in told.predict(X)]
     assert model.node_weights_.shape == (TREE.n_nodes,)
+
+
+# HSVM's leaves are as deep as the lowest leaf below the node, here one and two
+DEEP = Taxonomy.from_paths(["r/a/x", "r/a/y/v", "r/a/y/w", "r/b/z", "r/b/u"])
+DEEP_WRITTEN = Taxonomy.from_edges(
+    [*DEEP.edges, ("a", "a1"), ("a1", "a itself"), ("y", "y itself"), ("b", "b itself")]
+)
+DAG_WRITTEN = Taxonomy.from_edges([*DAG.edges, ("b", "b1"), ("b1", "b itself"), ("y", "y itself")])
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        HierarchicalSVM(),
+        HierarchicalSVM(cost="sqrt_hamming"),
+        HierarchicalSVM(cost="tree", rescaling="slack"),
+        TreeLossSVM(),
+        SharedSVM(),
+        SharedSVM(cost="hamming"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("dag", [False, True], ids=["tree", "dag"])
+def test_a_leaf_of_its_own_is_the_taxonomy_with_it_written_down(method: Any, dag: bool) -> None:
+    taxonomy, written = (DAG, DAG_WRITTEN) if dag else (DEEP, DEEP_WRITTEN)
+    inner = ["y", "b"] if dag else ["a", "y", "b"]
+    X, y = _rows([*inner, *taxonomy.leaves])
+    model = clone(method).set_params(taxonomy=taxonomy, tol=1e-4).fit(X, y)
+    own = [f"{name} itself" if name in inner else name for name in y]
+    told = clone(method).set_params(taxonomy=written, tol=1e-4).fit(X, own)
+    assert model.certificate_.holds(1e-4)
+    assert told.certificate_.dual <= model.certificate_.primal * (1 + 1e-9)
+    assert model.certificate_.dual <= told.certificate_.primal * (1 + 1e-9)
+    assert model.node_weights_.shape == (taxonomy.n_nodes,)
+    assert np.mean(model.predict(X) == y) > 0.6
+
+
+def test_given_scales_of_the_shared_svm() -> None:
+    X, y = _rows(["x", "y", "a", "z", "w"])
+    model = SharedSVM(TREE, tol=1e-4).fit(X, y)
+    given = SharedSVM(TREE, tol=1e-4, first_weights=np.array([0.2, 0.2, 0.6, 0.6, 0.2, 0.6, 0.6])).fit(X, y)
+    assert given.certificate_.primal == pytest.approx(model.certificate_.primal, rel=2e-4)
+
+
+@pytest.mark.parametrize("method", [HierarchicalSVM, TreeLossSVM, SharedSVM])
+def test_saved_with_leaves_of_their_own(method: Any, tmp_path: Path) -> None:
+    X, y = _rows(["x", "y", "a", "z", "w"])
+    model = method(TREE).fit(X, y)
+    model.save(tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.predict(X).tolist() == model.predict(X).tolist()
+    assert loaded.explain(X[0]).label == model.predict(X[:1])[0]
+    assert method(TREE, inner_labels="shared").fit(X, y).certificate_.holds(1e-3)
 
 
 def test_sums_along_all_paths_are_one() -> None:

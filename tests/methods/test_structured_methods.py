@@ -91,7 +91,7 @@ CASES: dict[str, tuple[Any, list[str], str, str, Any]] = {
     "HSVM, slack": (HierarchicalSVM(TREE, cost="tree", rescaling="slack"), LEAVES, "tree", "slack", None),
     "HSVM, DAG": (HierarchicalSVM(DAG, cost="sqrt_hamming"), LEAVES, "sqrt_hamming", "margin", None),
     "HSVM, inner labels": (
-        HierarchicalSVM(TREE, fit_intercept=False),
+        HierarchicalSVM(TREE, fit_intercept=False, inner_labels="shared"),
         ["animal", "cat", "plant"],
         "hamming",
         "margin",

@@ -183,3 +183,31 @@ def test_looking_up() -> None:
     assert tree.to_text().splitlines()[3].endswith("└── History")
     dag = Taxonomy.from_edges([("r", "a"), ("r", "b"), ("a", "c"), ("b", "c")])
     assert find_node(("b", "c"), dag) == find_node(("a", "c"), dag) == "c"
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["/Books/History", "/Books/Art", "/Music/History"],
+        ["Books/History/", "Books/Art/", "Music/History/"],
+        pd.DataFrame([["Books", "History", " "], ["Books", "Art", ""], ["Music", "History", None]]),
+        pd.DataFrame([["Books", "History"], ["Books", "Art"], ["Music", "History"]], columns=["l", "l"]),
+    ],
+    ids=["leading", "trailing", "blank cells", "columns of one name"],
+)
+def test_the_same_labels_however_written(y: Any) -> None:
+    model = NormalizedHierarchicalSVM(C=10.0).fit(np.eye(3), y)
+    assert model.predict(np.eye(3)).tolist() == ["Books/History", "Books/Art", "Music/History"]
+    for other in (
+        y,
+        ["Books > History", "Books > Art", "Music > History"],
+        ["Books / History", "Books/Art", "x"],
+    ):
+        assert model.score(np.eye(3), other) == (1.0 if "x" not in list(other) else pytest.approx(2 / 3))
+
+
+@pytest.mark.parametrize("mark", [">", "|", "::", "//", "\\"])
+def test_other_marks_are_told(mark: str) -> None:
+    y = [mark.join(path) for path in (("B", "H"), ("B", "A"), ("M", "H"))]
+    with pytest.warns(UserWarning, match="are taken for plain names, but look like paths; give tuples"):
+        assert NormalizedHierarchicalSVM().fit(np.eye(3), y).taxonomy_ is None

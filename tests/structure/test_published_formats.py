@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from structure.format_cases import check_file
-from taxolearn import Taxonomy
+from taxolearn import OneVsRestSVM, Taxonomy
 from taxolearn.errors import DataError, FileFormatError, LabelError, TaxolearnError, TaxonomyError
+from taxolearn.metrics import accuracy
 from taxolearn.problem import encode_labels
 from taxolearn.structure.terms import Term
 
@@ -442,11 +443,24 @@ class TestTerms:
         with pytest.raises(LabelError, match="iterable"):
             self.tree().show_as("C", "label")
 
-    def test_a_label_in_y_is_told(self) -> None:
-        with pytest.raises(
-            LabelError, match="y, row 1: unknown label 'Cat'; the node 'C' is called so: give its name"
-        ):
-            encode_labels(["C", "Cat"], self.tree())
+    def test_labels_in_y_may_be_any_term_of_one_node(self) -> None:
+        tree = self.tree()
+        assert encode_labels(["C", "Cat", "A/Cat"], tree).indices.tolist() == [tree.id_of("C")] * 3
+        both = tree.with_terms({"C": "Cat", "B": "Cat"})
+        with pytest.raises(LabelError, match="y, row 1: 'Cat' may be 'B' or 'C'; give one of these"):
+            encode_labels(["C", "Cat"], both)
+
+    def test_a_model_of_terms(self) -> None:
+        tree = Taxonomy.from_paths(["p/c1", "p/c2", "q/c3"]).with_terms(
+            {"c1": Term("Cat", "1"), "c2": Term("Dog", "2", ("Hound",)), "c3": Term("Oak", "3"), "p": "Pet"}
+        )
+        X, y = np.eye(3), ["Cat", "Hound", "Oak"]
+        model = OneVsRestSVM(tree, class_weight={"Cat": 2.0}).fit(X, y)
+        assert model.classes_.tolist() == ["c1", "c2", "c3"]
+        assert model.score(X, y) == model.score(X, [1, 2, 3]) == accuracy(y, model.predict(X), tree) == 1.0
+        levels = np.array([["Pet", "Cat"], ["Pet", "Dog"], ["q", "Oak"]])
+        assert model.score(X, levels) == 1.0
+        assert model.explain(X[0], label="Oak").label == "c3"
 
     def test_finding(self) -> None:
         tree = self.tree().with_terms(

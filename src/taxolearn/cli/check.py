@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,14 +20,7 @@ from taxolearn.cli.options import (
     TaxonomyFile,
     Text,
 )
-from taxolearn.errors import DataError, FileFormatError
-
-if TYPE_CHECKING:
-    from taxolearn.cli.checking import Checked
-    from taxolearn.cli.inputs import Source
-    from taxolearn.cli.labels import Columns
-
-_WRITTEN = {"csv": ",", "tsv": "\t"}  # formats that can be fixed, besides JSON lines
+from taxolearn.errors import DataError
 
 
 def check(
@@ -58,21 +49,18 @@ def check(
     further columns, several roots, edges given twice. Exit code 1: something was found (with --fix: and is left).
     """
     from taxolearn.cli.checking import check_rows, check_taxonomy
+    from taxolearn.cli.fixing import write_fixed
     from taxolearn.cli.inputs import open_source
     from taxolearn.cli.labels import Columns
     from taxolearn.cli.outputs import keep_input
     from taxolearn.files import check_output
 
     source = open_source(rows, format, encoding, delimiter)
-    if source.format in ("libsvm", "lines"):
-        raise DataError(
-            f"{source.name}: check is for tables of texts and labels (CSV, TSV, JSON lines, Parquet)"
-        )
+    if source.format == "lines":
+        raise DataError(f"{source.name}: check is for rows with labels, and lines of text have none")
     if fix is not None:
         check_output(fix)
         keep_input(rows, fix, "--fix")
-        if source.format not in (*_WRITTEN, "jsonl"):
-            raise DataError(f"--fix writes CSV, TSV and JSON lines, and {rows} is {source.format}")
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)
     tree, findings = (None, []) if taxonomy is None else check_taxonomy(taxonomy)
     checked = check_rows(source, columns, tree)
@@ -86,51 +74,7 @@ def check(
         out(f"{len(checked.rows):,} rows, nothing found")
     if fix is None:
         return 1 if findings else 0
-    written = _write_fixed(source, columns, checked, fix)
+    written = write_fixed(source, columns, checked, fix)
     left = sum(not finding.fixed for finding in findings)
     out(f"{written:,} rows written to {fix}; {left} of {len(findings)} findings are left to you")
     return 1 if left else 0
-
-
-def _write_fixed(source: Source, columns: Columns, checked: Checked, path: str) -> int:
-    """Write the rows that can be used, each once, labels without stray blanks and case; return how many."""
-    from taxolearn.cli.rows import Table
-    from taxolearn.datasets._files import writing
-
-    labels = columns.label_columns(source, Table(checked.names, lambda names: iter(())))
-    places = [checked.names.index(name) for name in labels]
-    seen: set[tuple[str, ...]] = set()
-    with writing(path) as stream:
-        writer = csv.writer(stream, delimiter=_WRITTEN.get(source.format, ","), lineterminator="\r\n")
-        if source.format != "jsonl":
-            writer.writerow(checked.names)
-        for row in checked.rows:
-            whole = tuple(map(repr, row.kept))
-            if not row.text.strip() or whole in seen:
-                continue
-            seen.add(whole)
-            cells = list(row.kept)
-            _relabel(cells, places, row.paths, checked.renamed, columns)
-            if source.format == "jsonl":
-                stream.write(
-                    json.dumps(dict(zip(checked.names, cells, strict=True)), ensure_ascii=False) + "\n"
-                )
-            else:
-                writer.writerow(cells)
-    if not seen:
-        raise FileFormatError(source.name, None, "no row is left to write")
-    return len(seen)
-
-
-def _relabel(cells: list[Any], places: list[int], paths: Any, renamed: Any, columns: Columns) -> None:
-    """Put the new names of a row's labels into its cells."""
-    if not any(path in renamed for path in paths):
-        return
-    new = [renamed.get(path, path) for path in paths]
-    if len(places) > 1:
-        for depth, place in enumerate(places):
-            cells[place] = new[0][depth] if depth < len(new[0]) else ""
-        return
-    joined = [(columns.sep or "/").join(path) for path in new]
-    given = cells[places[0]]
-    cells[places[0]] = joined if isinstance(given, list) else (columns.label_sep or ";").join(joined)

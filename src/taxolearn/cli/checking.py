@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from taxolearn.cli.labels import Columns, Path, TextRow, _node, text_rows, unknown_label
 from taxolearn.cli.left_out import LeftOut
+from taxolearn.cli.libsvm_rows import read_libsvm
 from taxolearn.cli.rows import open_table
 from taxolearn.cli.taxonomy_files import check_pairs, read_edges_file, taxonomy_of_edges, told_roots
 from taxolearn.datasets._files import quoted
@@ -74,13 +75,18 @@ def check_rows(source: Source, columns: Columns, taxonomy: Taxonomy | None) -> C
     """Read all rows and note everything that is wrong with them."""
     found = LeftOut()
     source = replace(source, left_out=found)
-    with open_table(source) as table:
-        names = table.names
-        rows = list(text_rows(source, table, columns, labels=True, keep=names))
+    nothing, same = "empty texts", "texts"
+    if source.format == "libsvm":
+        names, nothing, same = ["row"], "rows without features", "the same features"
+        rows = read_libsvm(source, columns, None)[1]
+    else:
+        with open_table(source) as table:
+            names = table.names
+            rows = list(text_rows(source, table, columns, labels=True, keep=names))
     findings = _grouped(found, source.name, fixed=True)
-    findings += _empty_texts(rows) + _repeats(rows)
     lines, counts = _labels(rows)
     renamed = _differ_in_case(counts, taxonomy, columns)
+    findings += _empty_texts(rows, nothing) + _repeats(rows, same, renamed)
     for wrong, right in renamed.items():
         said = f"the label {_shown(wrong)} differs in blanks or case from {_shown(right)}"
         findings.append(Finding(said, counts[wrong], lines[wrong], True))
@@ -121,19 +127,20 @@ def _grouped(found: LeftOut, name: str, fixed: bool = False) -> list[Finding]:
     ]
 
 
-def _empty_texts(rows: Sequence[TextRow]) -> list[Finding]:
+def _empty_texts(rows: Sequence[TextRow], what: str) -> list[Finding]:
     empty = [row.line for row in rows if not row.text.strip()]
-    return [Finding("empty texts", len(empty), empty[0], True)] if empty else []
+    return [Finding(what, len(empty), empty[0], True)] if empty else []
 
 
-def _repeats(rows: Sequence[TextRow]) -> list[Finding]:
-    """Rows that come twice, and texts that come with different labels."""
+def _repeats(rows: Sequence[TextRow], what: str, renamed: Mapping[Path, Path]) -> list[Finding]:
+    """Rows that come twice, and texts that come with labels that differ in more than case."""
     first: dict[str, tuple[object, int]] = {}
     seen: set[tuple[object, ...]] = set()
     same: list[int] = []
     other: list[int] = []
     for row in rows:
-        labels, whole = frozenset(row.paths), tuple(map(repr, row.kept))
+        labels = frozenset(renamed.get(path, path) for path in row.paths)
+        whole = tuple(map(repr, row.kept))
         before = first.setdefault(row.text, (labels, row.line))
         if whole in seen:
             same.append(row.line)
@@ -144,7 +151,7 @@ def _repeats(rows: Sequence[TextRow]) -> list[Finding]:
     if same:
         found.append(Finding("rows that are given twice", len(same), same[0], True))
     if other:
-        found.append(Finding("texts that come with different labels", len(other), other[0]))
+        found.append(Finding(f"{what} that come with different labels", len(other), other[0]))
     return found
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from taxolearn.cli.console import say
-from taxolearn.cli.inputs import STDIN, Source
-from taxolearn.cli.labels import Columns, TextRow, names_of, taxonomy_of, text_rows, without_unknown
+from taxolearn.cli.inputs import Source
+from taxolearn.cli.labels import Columns, names_of, taxonomy_of, text_rows, without_unknown
 from taxolearn.cli.left_out import LeftOut
+from taxolearn.cli.libsvm_rows import read_libsvm
 from taxolearn.cli.outputs import keep_input
 from taxolearn.cli.rows import open_table
-from taxolearn.errors import DataError, FileFormatError
+from taxolearn.errors import FileFormatError
 from taxolearn.files import check_output
 
 if TYPE_CHECKING:
@@ -70,98 +68,40 @@ def read_labelled(
     >>> data.rows, data.y, data.taxonomy
     (['it purrs'], ['Pet/Cat'], Taxonomy(tree, 2 nodes, 1 leaf, depth 1))
     """
-    if source.format == "libsvm":
-        if skip_bad is not None:
-            raise DataError("--skip-bad is for tables of texts; libsvm rows are made by programs")
-        return _read_libsvm(source, columns, taxonomy, n_features, fixed)
     if skip_bad is not None:
-        check_output(skip_bad)
-        keep_input(source.path, skip_bad, "--skip-bad")
+        check_list(source, skip_bad)
     found = LeftOut()
     source = replace(source, left_out=found)
-    with open_table(source) as table:
-        rows = list(text_rows(source, table, columns, labels=True))
+    features: Any = None
+    if source.format == "libsvm":
+        features, rows = read_libsvm(source, columns, n_features)
+    else:
+        with open_table(source) as table:
+            rows = list(text_rows(source, table, columns, labels=True))
     if found.count and skip_bad is None:
         first = found.problems[0]
         raise FileFormatError(source.name, first.line, first.message + found.others(source.name))
-    if skip_bad is not None and taxonomy is not None:
-        rows = without_unknown(source, rows, columns, taxonomy)
-    if skip_bad is not None and found.count:
-        found.write(skip_bad)
-        say(f"{found.count:,} row{'s' * (found.count > 1)} of {source.name} left out, listed in {skip_bad}")
-    if not rows:
-        raise FileFormatError(source.name, None, "expected rows after the header, found none")
-    return _labelled(source, [row.text for row in rows], rows, columns, taxonomy, fixed)
-
-
-def _labelled(
-    source: Source,
-    texts: Any,
-    rows: Sequence[TextRow],
-    columns: Columns,
-    taxonomy: Taxonomy | None,
-    fixed: bool,
-) -> Labelled:
+    kept = rows
+    if skip_bad is not None:
+        kept = rows if taxonomy is None else without_unknown(source, rows, columns, taxonomy)
+        found.tell(source.name, skip_bad)
+    if not kept:
+        where = "" if features is not None else " after the header"
+        raise FileFormatError(source.name, None, f"expected rows{where}, found none that can be used")
     if taxonomy is None and not fixed:
-        taxonomy = taxonomy_of(source, rows, columns)
-    return Labelled(texts, names_of(source, rows, columns, taxonomy), taxonomy)
+        taxonomy = taxonomy_of(source, kept, columns)
+    names = names_of(source, kept, columns, taxonomy)
+    if features is None:
+        return Labelled([row.text for row in kept], names, taxonomy)
+    places = {id(row): place for place, row in enumerate(rows)}
+    whole = len(kept) == len(rows)
+    return Labelled(features if whole else features[[places[id(row)] for row in kept]], names, taxonomy)
 
 
-def _read_libsvm(
-    source: Source, columns: Columns, taxonomy: Taxonomy | None, n_features: int | None, fixed: bool
-) -> Labelled:
-    from taxolearn.datasets._rows import RowReader
-
-    reader = RowReader(source.name, str, n_features=n_features)
-    with finite_only(), source.bytes() as stream:
-        reader.read(stream)
-    if not reader.labels:
-        raise FileFormatError(source.name, None, "expected rows, found none; the file is empty")
-    rows = [
-        TextRow(number, "", [_libsvm_path(label, columns) for label in labels], ())
-        for number, labels in enumerate(reader.labels, 1)
-    ]
-    try:
-        for row in rows:
-            if not row.paths:
-                raise FileFormatError(
-                    source.name, row.line, "expected a label, found none; every row needs one"
-                )
-        return _labelled(source, reader.matrix(), rows, columns, taxonomy, fixed)
-    except FileFormatError as error:
-        if error.line is None:
-            raise
-        raise FileFormatError(source.name, _line_of_row(source, error.line), error.message) from error
-
-
-@contextlib.contextmanager
-def finite_only() -> Iterator[None]:
-    """Say what a person at the command line can do about a missing value.
-
-    >>> with finite_only():
-    ...     raise FileFormatError("a.svm", 3, "expected a finite number, found 'nan'; pass allow_nan=True to keep it")
-    Traceback (most recent call last):
-    ...
-    taxolearn.errors.FileFormatError: a.svm:3: expected a finite number, found 'nan'; leave the entry out, or fill it in
-    """
-    try:
-        yield
-    except FileFormatError as error:
-        said = error.message.replace("pass allow_nan=True to keep it", "leave the entry out, or fill it in")
-        raise FileFormatError(error.path, error.line, said) from error
-
-
-def _line_of_row(source: Source, row: int) -> int | None:
-    """The line of a row, found by reading the file again; rows are the lines with more than a comment."""
-    if source.path == STDIN:
-        return None
-    with source.bytes() as stream:
-        lines = (number for number, raw in enumerate(stream, 1) if raw.split(b"#")[0].strip())
-        return next(islice(lines, row - 1, None), None)
-
-
-def _libsvm_path(label: Hashable, columns: Columns) -> tuple[str, ...]:
-    return tuple(str(label).split(columns.sep)) if columns.sep else (str(label),)
+def check_list(source: Source, path: str) -> None:
+    """Whether the file of rows that are left out can be written, and is not the one that is read."""
+    check_output(path)
+    keep_input(source.path, path, "--skip-bad")
 
 
 def split(data: Labelled, share: float, seed: int) -> tuple[Labelled, Labelled]:

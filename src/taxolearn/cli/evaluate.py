@@ -74,9 +74,12 @@ def evaluate(
         scores = score_table(data.y, predicted, taxonomy)
         levels = [] if taxonomy is None else by_level(data.y, predicted, taxonomy)
         chapters = chapter_scores(data.y, predicted, taxonomy) if by_chapter and taxonomy is not None else []
+    tried = getattr(loaded.fitted, "tried_", [])
     if as_json:
         names = ("chapter", "rows", "accuracy", "hierarchical_f1")
         found: dict[str, Any] = {**scores, "levels": [entry._asdict() for entry in levels]}
+        if tried:
+            found["features_tried"] = tried
         if by_chapter:
             found["chapters"] = [dict(zip(names, entry, strict=True)) for entry in chapters]
         out_json(found)
@@ -85,7 +88,6 @@ def evaluate(
         if levels:
             out()
             table(["level", "rows", "accuracy", "micro F1", "macro F1"], level_rows(levels))
-        tried = getattr(loaded.fitted, "tried_", [])
         if tried:
             out()
             table(["features tried", "number", "held out"], candidate_rows(tried))

@@ -32,6 +32,7 @@ _SUFFIXES = {
     ".svmlight": "libsvm",
     ".txt": "lines",
 }
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,11 @@ class Source:
     delimiter: str | None = None
     left_out: LeftOut | None = None
 
-    def refuse(self, kind: str, line: int | None, message: str, content: str = "") -> None:
-        """Leave a row out, or raise what is wrong with it."""
+    def refuse(self, kind: str, line: int | None, message: str, content: str = "", *, rows: int = 1) -> None:
+        """Leave a row out, or raise what is wrong with it; `rows=0` where the row is passed over later."""
         if self.left_out is None:
             raise FileFormatError(self.name, line, message)
-        self.left_out.add(kind, line, message, content)
+        self.left_out.add(kind, line, message, content, rows=rows)
 
     @property
     def name(self) -> str:
@@ -135,6 +136,8 @@ parquet, libsvm or lines
     if format is None:
         format = None if path == STDIN else _SUFFIXES.get(plain_suffix(path))
         if format is None:
+            if path != STDIN and plain_suffix(path) in _SPREADSHEETS:
+                raise DataError(f"{path} is a spreadsheet; save it as CSV, and give that")
             what = (
                 "standard input has no name to tell its format"
                 if path == STDIN

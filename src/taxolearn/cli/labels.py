@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,9 +51,14 @@ class Columns:
         if self.label is not None:
             return [_present(source, table, self.label, "--label")]
         for name in _LABEL_COLUMNS:
-            if name in table.names:
-                return [name]
-        levels = [name for name in table.names if name.lower().startswith("level")]
+            if _column(table, name) is not None:
+                return [_present(source, table, name, "--label")]
+        levels = [name for name in table.names if name.strip().lower().startswith("level")]
+        numbers = [re.findall(r"\d+", name) for name in levels]
+        if all(numbers) and len({found[0] for found in numbers}) == len(
+            levels
+        ):  # level 2 may stand before level 1
+            levels.sort(key=lambda name: int(re.findall(r"\d+", name)[0]))
         return levels or [_present(source, table, "label", "--label")]
 
     @property
@@ -63,12 +69,25 @@ class Columns:
         return self.sep if self.sep in JOINTS else "/"
 
 
+def _column(table: Table, name: str) -> str | None:
+    """The column of this name, or the only one that differs from it in case or blanks around it."""
+    if name in table.names:
+        return name
+    alike = [other for other in table.names if other.strip().casefold() == name.strip().casefold()]
+    return alike[0] if len(alike) == 1 else None
+
+
 def _present(source: Source, table: Table, name: str, option: str) -> str:
-    if name not in table.names:
+    column = _column(table, name)
+    if column is None:
         found = quoted(", ".join(table.names), limit=100)
         message = f"expected a column {quoted(name)}, found {found}; name it with {option}"
         raise FileFormatError(source.name, 1, message)
-    return name
+    if column in table.twice:
+        raise FileFormatError(
+            source.name, 1, f"expected one column {quoted(column)}, found several; rename one"
+        )
+    return column
 
 
 Path = tuple[str, ...]
@@ -125,14 +144,14 @@ def _content(values: Sequence[Any]) -> str:
 
 
 def _is_level(names: Sequence[str], columns: Columns) -> bool:
-    return columns.label is None and len(names) == 1 and names[0] not in _LABEL_COLUMNS
+    return columns.label is None and len(names) == 1 and names[0].strip().casefold() not in _LABEL_COLUMNS
 
 
 def _level_path(source: Source, line: int, cells: Sequence[Any]) -> Path:
     names = ["" if cell is None else str(cell) for cell in cells]
-    while names and not names[-1]:
+    while names and not names[-1].strip():
         names.pop()
-    if not names or "" in names:
+    if not all(name.strip() for name in names) or not names:
         found = "none" if not names else "an empty cell above " + quoted(names[-1])
         message = f"expected names in the level columns from the top, found {found}"
         raise FileFormatError(source.name, line, message)
@@ -148,11 +167,15 @@ def _paths(source: Source, line: int, cell: Any, columns: Columns) -> list[Path]
         labels = [cell]
     if not labels:
         raise FileFormatError(source.name, line, "expected a label, found an empty list")
+    from taxolearn.problem.label_paths import parts_of
+
     paths = []
     for label in labels:
+        if isinstance(label, float) and label.is_integer():
+            label = int(label)
         if isinstance(label, bool) or not isinstance(label, str | int):
             raise FileFormatError(source.name, line, f"expected a label, found {quoted(repr(label))}")
-        names = str(label).split(columns.sep) if columns.sep else [str(label)]
+        names = parts_of(str(label), columns.sep) if columns.sep else [str(label)]
         if not all(name.strip() for name in names):
             found = "an empty cell" if not str(label).strip() else f"an empty name in {quoted(str(label))}"
             raise FileFormatError(source.name, line, f"expected a label, found {found}")
@@ -207,7 +230,7 @@ def taxonomy_of(source: Source, rows: Sequence[TextRow], columns: Columns) -> Ta
     ('Pet/Cat', 'Pet/Dog')
     """
     from taxolearn.datasets._names import build
-    from taxolearn.problem.label_paths import separator_of, taxonomy_of_paths
+    from taxolearn.problem.label_paths import parts_of, separator_of, taxonomy_of_paths
 
     paths = list(dict.fromkeys(path for row in rows for path in row.paths))
     joint = columns.joint
@@ -216,7 +239,7 @@ def taxonomy_of(source: Source, rows: Sequence[TextRow], columns: Columns) -> Ta
         if found is None:
             return None
         say(f"labels are paths, split at {quoted(found)}")
-        paths, joint = [tuple(path[0].split(found)) for path in paths], found
+        paths, joint = [tuple(parts_of(path[0], found)) for path in paths], found
     return build(source.name, None, taxonomy_of_paths, paths, joint)
 
 
@@ -268,12 +291,13 @@ def unknown_label(path: Path, columns: Columns, taxonomy: Taxonomy) -> str:
     >>> unknown_label(("Pet", "Cta"), Columns(sep="/"), Taxonomy.from_paths(["Pet/Cat"]))
     "unknown label 'Pet/Cta'; did you mean 'Cat'?"
     """
+    from taxolearn.problem.label_paths import nodes_called, one_of
     from taxolearn.structure.names import hint
 
     whole = columns.joint.join(path)
-    called = taxonomy.find(path[-1])
+    called = nodes_called(path, taxonomy)
     if len(called) > 1:
-        return f"{quoted(path[-1], limit=60)} may be {' or '.join(map(repr, called[:3]))}; give one of these"
+        return f"{quoted(whole, limit=60)} {one_of(called)}"
     todo = hint(path[-1], taxonomy.nodes) or hint(
         whole, taxonomy.nodes, "correct it, or add it to the taxonomy"
     )
@@ -285,8 +309,4 @@ def _node(path: Path, columns: Columns, taxonomy: Taxonomy | None) -> Hashable |
 
     if taxonomy is None:
         return columns.joint.join(path)
-    found = find_label(path[0], taxonomy) if len(path) == 1 else find_node(path, taxonomy, columns.joint)
-    if found is None:
-        called = taxonomy.find(path[-1])  # as the file of the taxonomy calls it otherwise
-        found = called[0] if len(called) == 1 else None
-    return found
+    return find_label(path[0], taxonomy) if len(path) == 1 else find_node(path, taxonomy, columns.joint)

@@ -34,10 +34,12 @@ class LeftOut:
 
     problems: list[Problem] = field(default_factory=list)
     count: int = 0
+    rows: int = 0  # that were passed over; one may have several bad lines
 
-    def add(self, kind: str, line: int | None, message: str, content: str = "") -> None:
-        """Remember a problem."""
+    def add(self, kind: str, line: int | None, message: str, content: str = "", *, rows: int = 1) -> None:
+        """Remember a problem, for which so many rows are passed over."""
         self.count += 1
+        self.rows += rows
         if len(self.problems) < _KEPT:
             self.problems.append(Problem(kind, line, message, content))
 
@@ -52,8 +54,23 @@ class LeftOut:
             return ""
         return f" (and {more:,} other line{'s' * (more > 1)}; `taxolearn check {name}` lists all)"
 
+    def tell(self, name: str, path: str) -> None:
+        """Write what was left out of a file, and say how many rows that are.
+
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     LeftOut([Problem("cells", 7, "expected 2 cells, found 3")], 1, 1).write(f"{folder}/bad.csv")
+        ...     pathlib.Path(folder, "bad.csv").read_text()
+        'line,problem,content\\n7,"expected 2 cells, found 3",\\n'
+        """
+        from taxolearn.cli.console import say
+
+        self.write(path)
+        if self.rows:
+            say(f"{self.rows:,} row{'s' * (self.rows > 1)} of {name} left out, listed in {path}")
+
     def write(self, path: str) -> None:
-        """Write line, problem and content of what was left out as CSV."""
+        """Write line, problem and content of what was left out as CSV; nothing left out is a header alone."""
         from taxolearn.datasets._files import writing
 
         with writing(path) as stream:

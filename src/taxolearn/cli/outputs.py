@@ -58,6 +58,18 @@ def keep_input(source: str, output: str, option: str = "--output") -> None:
         raise DataError(f"{option} {output} is the file that is read, and would be lost; give another name")
 
 
+def keep_apart(output: str, listed: str) -> None:
+    """Refuse to write the answers and the rows that got none into one file.
+
+    >>> keep_apart("answers.csv", "./answers.csv")
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: --output and --skip-bad are both answers.csv; give two names
+    """
+    if same_target(output, listed):
+        raise DataError(f"--output and --skip-bad are both {output}; give two names")
+
+
 @contextlib.contextmanager
 def text_output(path: str | None) -> Iterator[IO[str]]:
     """A stream to a file, which appears only when all went well, or to standard output.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taxolearn.cli.console import Progress
-from taxolearn.cli.options import CsvSafe, Delimiter, Encoding, Format, ModelFolder, Show, Text
+from taxolearn.cli.options import CsvSafe, Delimiter, Encoding, Format, ModelFolder, Show, SkipBad, Text
 
 if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
@@ -59,17 +59,21 @@ def predict(
     show: Show = "name",
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    skip_bad: SkipBad = None,
 ) -> None:
     """Answer each row of a file, or of standard input, with path, score and probability.
 
     Rows are read and answered in chunks, so memory does not grow with the input.
     The probability is empty when the model has none (fit with --probability), and with --beam.
-    With --output the file appears only when every row was answered.
+    With --output the file appears only when every row was answered. With --skip-bad rows that cannot be read get no
+    answer and are listed; all others keep their numbers.
     """
+    from taxolearn.cli.data import check_list
     from taxolearn.cli.inputs import STDIN, open_source
     from taxolearn.cli.labels import Columns
+    from taxolearn.cli.left_out import LeftOut
     from taxolearn.cli.models import Model
-    from taxolearn.cli.outputs import answer_writer, keep_input, output_format, text_output
+    from taxolearn.cli.outputs import answer_writer, keep_apart, keep_input, output_format, text_output
     from taxolearn.errors import DataError
     from taxolearn.files import check_output
 
@@ -83,6 +87,14 @@ def predict(
     if sentence and rows != STDIN:
         raise DataError(f"--sentence and the file {rows} are two ways to give texts; give one")
     source = None if sentence else open_source(rows, format, encoding, delimiter)
+    left_out = LeftOut()
+    if skip_bad is not None:
+        if source is None:
+            raise DataError("--skip-bad is for files, and --sentence gives texts; leave one of them out")
+        check_list(source, skip_bad)
+        if output is not None:
+            keep_apart(output, skip_bad)
+        source = replace(source, left_out=left_out)
     loaded = Model.load(model)
     loaded.show(show)
     if source is not None:
@@ -91,22 +103,23 @@ def predict(
     else:
         loaded.check_takes(open_source(STDIN, "lines"))
         texts = sentence or []
-        chunks = iter([(texts, [()] * len(texts))])
+        chunks = iter([(texts, [()] * len(texts), range(1, len(texts) + 1))])
     with text_output(output) as stream, Progress("answered") as progress:
         write = answer_writer(stream, answers_format, kept if source is not None else (), csv_safe)
-        row = 0
-        for batch, kept_values in chunks:
-            for answers, values in zip(loaded.answers(batch, top_k, beam), kept_values, strict=True):
-                row += 1
+        for batch, kept_values, numbers in chunks:
+            found = loaded.answers(batch, top_k, beam)
+            for answers, values, row in zip(found, kept_values, numbers, strict=True):
                 write(row, values, answers)
-            progress.update(row)
+            progress.update(numbers[-1])
+        if skip_bad is not None:
+            left_out.tell(source.name if source is not None else "", skip_bad)
 
 
-Chunk = tuple[Any, Sequence[Sequence[Any]]]
+Chunk = tuple[Any, Sequence[Sequence[Any]], Sequence[int]]
 
 
 def _chunks(source: Source, model: Model, columns: Columns, keep: Sequence[str]) -> Iterator[Chunk]:
-    """(texts or features, kept columns) of some rows at a time."""
+    """(texts or features, kept columns, numbers) of some rows at a time; rows that are left out have a number, too."""
     if source.format == "libsvm":
         yield from _libsvm_chunks(source, model, keep)
         return
@@ -115,27 +128,26 @@ def _chunks(source: Source, model: Model, columns: Columns, keep: Sequence[str])
 
     with open_table(source) as table:
         rows = text_rows(source, table, columns, labels=False, keep=keep)
-        while chunk := list(islice(rows, model.chunk_rows)):
-            yield [row.text for row in chunk], [row.kept for row in chunk]
+        numbered = ((n + _passed_over(source), row) for n, row in enumerate(rows, 1))
+        while chunk := list(islice(numbered, model.chunk_rows)):
+            yield [row.text for _, row in chunk], [row.kept for _, row in chunk], [n for n, _ in chunk]
+
+
+def _passed_over(source: Source) -> int:
+    return 0 if source.left_out is None else source.left_out.rows
 
 
 def _libsvm_chunks(source: Source, model: Model, keep: Sequence[str]) -> Iterator[Chunk]:
-    from taxolearn.cli.data import finite_only
-    from taxolearn.datasets._files import line_blocks
-    from taxolearn.datasets._rows import RowReader
-    from taxolearn.errors import DataError, FileFormatError
+    from taxolearn.cli.libsvm_rows import libsvm_blocks
+    from taxolearn.errors import DataError
 
     if keep:
         raise DataError("libsvm rows have no columns to --keep")
-    width = model.estimator.n_features_in_
-    line = 0
-    with finite_only(), source.bytes() as stream:
-        for block, line in line_blocks(stream):
-            reader = RowReader(source.name, str, n_features=width)
-            reader.read(io.BytesIO(block), first_line=line)
-            features = reader.matrix()
-            for first in range(0, features.shape[0], model.chunk_rows):
-                some = features[first : first + model.chunk_rows]
-                yield some, [()] * some.shape[0]
-    if line == 0:
-        raise FileFormatError(source.name, None, "the file is empty")
+    answered = 0
+    for block in libsvm_blocks(source, model.estimator.n_features_in_):
+        features = block.reader.matrix()
+        for first in range(0, features.shape[0], model.chunk_rows):
+            some = features[first : first + model.chunk_rows]
+            before = answered + _passed_over(source)
+            answered += some.shape[0]
+            yield some, [()] * some.shape[0], range(before + 1, before + some.shape[0] + 1)

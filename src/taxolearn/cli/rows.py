@@ -30,12 +30,15 @@ Picked = Iterator[tuple[int, Sequence[Any]]]
 class Table:
     """The names of the columns, and a function from some of them to the rows: (line number, values).
 
+    `twice` are the names that several columns have; all but the first of these are called "name (2)" and so on.
+
     >>> next(Table(["text"], lambda names: iter([(1, ("it purrs",))])).pick(["text"]))
     (1, ('it purrs',))
     """
 
     names: list[str]
     pick: Callable[[Sequence[str]], Picked]
+    twice: frozenset[str] = frozenset()
 
 
 @contextlib.contextmanager
@@ -76,9 +79,9 @@ def _lines(
     number = 0
     for number, raw in enumerate(_encoded(source, stream), 1):
         if number == 1:
-            if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                raise FileFormatError(source.name, 1, "the file is UTF-16; give --encoding utf-16")
             raw = raw.removeprefix(BOM)
+            if (told := _what_else(raw)) is not None:
+                raise FileFormatError(source.name, 1, told)
         raw = raw if keep_ends else raw.rstrip(b"\r\n")
         try:
             yield number, decoded(source.name, number, raw)
@@ -87,11 +90,24 @@ def _lines(
                 "convert the file to UTF-8", "give --encoding cp1252, latin-1, ..."
             )
             shown = raw.decode("utf-8", "replace").replace("\0", "\ufffd")
-            source.refuse("encoding", number, message, shown.rstrip("\r\n"))
+            source.refuse("encoding", number, message, shown.rstrip("\r\n"), rows=0 if keep_ends else 1)
             bad.add(number)
             yield number, shown
     if number == 0:
         raise FileFormatError(source.name, None, "the file is empty")
+
+
+def _what_else(line: bytes) -> str | None:
+    """What a file is that is no text in UTF-8, by its first line; None where it may be one."""
+    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "the file is UTF-16; give --encoding utf-16"
+    if line.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        return "the file is a spreadsheet or an archive, no text; save it as CSV"
+    if len(line) > 1 and line[1::2].count(0) > len(line) // 4:
+        return "the file looks like UTF-16; give --encoding utf-16-le"
+    if b"\r" in line.rstrip(b"\r\n") and b'"' not in line:
+        return "lines end in carriage returns alone; save the file with the line ends of Unix or Windows"
+    return None
 
 
 def _encoded(source: Source, stream: Any) -> Iterator[bytes]:
@@ -136,8 +152,10 @@ def _delimited(source: Source, lines: Iterator[tuple[int, str]], bad: set[int]) 
         say(f"{source.name}: cells are separated by {delimiter!r}")
     reader = csv.reader((text for _, text in lines), delimiter=delimiter, strict=True)
     rows = _numbered(source, reader, skipped)
-    _, header = next(rows, (1, []))
-    _check_names(source, header, 1 + skipped)
+    _, given = next(rows, (1, []))
+    if number in bad and source.left_out is not None:  # nothing can be told without a header
+        raise FileFormatError(source.name, number, source.left_out.problems[0].message)
+    header, twice = _different(given)
     last = reader.line_num + skipped
 
     def pick(names: Sequence[str]) -> Picked:
@@ -148,14 +166,18 @@ def _delimited(source: Source, lines: Iterator[tuple[int, str]], bad: set[int]) 
         for line, cells in rows:
             before, last = last, line
             if bad and not bad.isdisjoint(range(before + 1, line + 1)):
+                if source.left_out is not None:
+                    source.left_out.rows += 1
                 continue  # told already
+            if len(cells) > len(header) and not any(cells[len(header) :]):
+                cells = cells[: len(header)]  # nothing but delimiters at the end
             if len(cells) != len(header):
                 message = f"expected {len(header)} cells, found {len(cells)}"
                 source.refuse("cells", line, message, delimiter.join(cells))
                 continue
             yield line, chosen(cells)
 
-    return Table(header, pick)
+    return Table(header, pick, twice)
 
 
 def _numbered(source: Source, reader: Any, skipped: int) -> Iterator[tuple[int, list[str]]]:
@@ -173,11 +195,16 @@ def _numbered(source: Source, reader: Any, skipped: int) -> Iterator[tuple[int, 
             yield reader.line_num + skipped, cells
 
 
-def _check_names(source: Source, header: Sequence[str], line: int | None) -> None:
-    if len(set(header)) < len(header):
-        twice = next(name for name in header if header.count(name) > 1)
-        message = f"expected different column names, found {quoted(twice)} twice"
-        raise FileFormatError(source.name, line, message)
+def _different(header: Sequence[str]) -> tuple[list[str], frozenset[str]]:
+    """The names of columns, each once, and which of them came several times."""
+    names: list[str] = []
+    for name in header:
+        number, new = 1, name
+        while new in names:
+            number += 1
+            new = f"{name} ({number})"
+        names.append(new)
+    return names, frozenset(name for name in header if header.count(name) > 1)
 
 
 def _json(source: Source, lines: Iterator[tuple[int, str]]) -> Table:
@@ -221,11 +248,13 @@ def _parquet(source: Source) -> Table:
         raise FileFormatError(source.name, None, message) from error
     try:
         file = pq.ParquetFile(source.path)
-        header = list(file.schema_arrow.names)
+        header, twice = _different(file.schema_arrow.names)
     except (pa.ArrowException, OSError) as error:
         message = f"the Parquet file cannot be read ({_first_line(error)})"
         raise FileFormatError(source.name, None, message) from error
-    _check_names(source, header, None)
+    if twice:
+        message = f"expected different column names, found {quoted(min(twice))} twice"
+        raise FileFormatError(source.name, None, message)
 
     def pick(names: Sequence[str]) -> Picked:
         number = 0

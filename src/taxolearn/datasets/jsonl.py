@@ -69,7 +69,8 @@ def _record(path: PathLike, line: int, raw: str) -> dict[str, Any]:
         message = f"expected a JSON object, found {quoted(raw)} ({error})"
         raise FileFormatError(path, line, message) from error
     if not isinstance(record, dict):
-        raise FileFormatError(path, line, f"expected a JSON object, found {quoted(raw)}")
+        todo = "; write one object a line" if isinstance(record, list) else ""
+        raise FileFormatError(path, line, f"expected a JSON object, found {quoted(raw)}{todo}")
     return record
 
 

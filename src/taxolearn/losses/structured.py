@@ -143,7 +143,8 @@ def structured_hinge(
     - "normalized": (9) of Choi, Sasaki and Srebro, the square root of the summed weights a_n (`tie.scale`) of those
       nodes.
 
-    Without a taxonomy the paths are the classes alone.
+    Without a taxonomy the paths are the classes alone. Where the tie gives classes at inner nodes a leaf of their own,
+    that is on their paths here, too, and as deep as the lowest leaf below the node: it costs as many nodes.
 
     >>> from taxolearn import Taxonomy
     >>> from taxolearn.problem import make_problem
@@ -168,10 +169,18 @@ def structured_hinge(
         return StructuredHinge(cost, rescaling, alone, np.full(problem.n_classes, 0.5))
     taxonomy = problem.taxonomy
     paths = alone if taxonomy is None else sp.csr_array(taxonomy.ancestor_matrix(problem.class_nodes))
-    table = None
+    node_cost, table = np.ones(paths.shape[1]), None
     if cost == "tree" and taxonomy is not None and not taxonomy.is_tree:
         table = _distances(taxonomy, problem.class_nodes)
-    return StructuredHinge(cost, rescaling, paths, np.ones(paths.shape[1]), cost == "sqrt_hamming", table)
+    if taxonomy is not None and tie.n_nodes > taxonomy.n_nodes:  # classes with a leaf of their own
+        own = np.diff(tie.paths.indptr) > np.diff(paths.indptr)
+        below = np.where(own, taxonomy.height[problem.class_nodes], 0)
+        paths, node_cost = tie.paths, np.ones(tie.n_nodes)
+        node_cost[tie.seats[own]] = below[own]
+        if table is not None:
+            table += below[:, None] + below[None, :]
+            np.fill_diagonal(table, 0.0)
+    return StructuredHinge(cost, rescaling, paths, node_cost, cost == "sqrt_hamming", table)
 
 
 def _distances(taxonomy: Taxonomy, nodes: npt.NDArray[np.int32]) -> Array:

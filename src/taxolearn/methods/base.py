@@ -267,7 +267,8 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         """
         predicted = self.predict(X)
         # labels that a taxonomy made of y does not have are wrong answers, no errors
-        true, found = align_labels(y, predicted, self.taxonomy_ if self._fixed_names else None)
+        fixed, spelt = (self.taxonomy_, None) if self._fixed_names else (None, self.taxonomy_)
+        true, found = align_labels(y, predicted, fixed, known=spelt)
         same = abs(true.matrix() - found.matrix()).sum(axis=1) == 0
         weights = check_sample_weight(sample_weight, len(same))
         return float(np.average(np.asarray(same).ravel(), weights=weights))

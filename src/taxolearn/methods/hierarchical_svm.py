@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taxolearn.losses import StructuredHinge, structured_hinge
+from taxolearn.methods.inner_labels import OwnLeaves
 from taxolearn.methods.label_sets import SetMethod
 from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.methods.structured import Array
@@ -15,7 +16,7 @@ COSTS = ("hamming", "tree", "sqrt_hamming", "zero_one")
 
 
 @estimator
-class HierarchicalSVM(SetMethod):
+class HierarchicalSVM(OwnLeaves, SetMethod):
     """Hierarchical SVM: every node has a vector, a class scores the sum along its path, mistakes cost what they
     are worth in the taxonomy (HSVM; Cai, Hofmann 2004; eq. (2) of Choi, Sasaki, Srebro).
 
@@ -24,8 +25,10 @@ class HierarchicalSVM(SetMethod):
         1/2 sum_n ||u_n||^2 + C sum_i c_i max(0, max over l != y_i of D(l, y_i) - S(l, y_i) (w_{y_i} - w_l) . x_i),
 
     x carrying the constant feature `intercept_scaling`. With margin rescaling D is the cost and S = 1; with slack
-    rescaling (TREELOSS of Zhou, Xiao, Wu) D = S is the cost. C = 1 / (2 lambda) of the paper. Labels may be inner
-    nodes; a leaf without rows takes part as a wrong answer to every row.
+    rescaling (TREELOSS of Zhou, Xiao, Wu) D = S is the cost. C = 1 / (2 lambda) of the paper. A leaf without
+    rows takes part as a wrong answer to every row. Labels may be inner nodes; a class at an inner node then ends in
+    a chain of nodes of its own (`inner_labels`), as deep as the lowest leaf below it, with vectors and a part in the
+    cost; else it would be the cheapest mistake, and the answer to every doubt.
 
     Several labels per row: with Y_i the labels of row i and all their ancestors, and sets Y of nodes that are closed
     under ancestors, the losses become

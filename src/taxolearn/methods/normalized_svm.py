@@ -6,8 +6,9 @@ from typing import Any
 
 from taxolearn.errors import DataError
 from taxolearn.losses import StructuredHinge, structured_hinge
-from taxolearn.methods.label_sets import SetMethod, has_several
-from taxolearn.methods.own_nodes import inner_classes, rule_with_own_nodes
+from taxolearn.methods.inner_labels import OwnLeaves
+from taxolearn.methods.label_sets import SetMethod
+from taxolearn.methods.own_nodes import rule_with_own_nodes
 from taxolearn.methods.parameters import check_choice, estimator, parameter
 from taxolearn.methods.structured import Array, given_scales
 from taxolearn.problem import Problem
@@ -27,7 +28,7 @@ def _ten_or_thirteen(name: str, value: Any) -> None:
 
 
 @estimator
-class NormalizedHierarchicalSVM(SetMethod):
+class NormalizedHierarchicalSVM(OwnLeaves, SetMethod):
     """Hierarchical SVM whose node scales and margins are normalised, so that deep classes do not come cheaper
     than shallow ones (NHSVM; Choi, Sasaki, Srebro, sections 5 and 5.1).
 
@@ -72,15 +73,6 @@ class NormalizedHierarchicalSVM(SetMethod):
         default=False, doc='Of the rule "rho": whether no parent may weigh more than its child.'
     )
     T: float | None = parameter(default=None, doc='Of the rule "rho": the relaxed sum (8) for DAGs.')
-    inner_labels: str = parameter(
-        default="own",
-        doc=(
-            'What a class at an inner node has, with one label per row. "own": a vector of its own besides those of '
-            'its path, as if it were a leaf below that node. "shared": only those of its path, as in the paper; being '
-            "in the middle of all that is below, it is then the answer far too often."
-        ),
-        choices=("own", "shared"),
-    )
     objective: int = parameter(default=10, doc="The equation of the paper, 10 or 13.", check=_ten_or_thirteen)
 
     def _check_parameters(self) -> None:
@@ -95,8 +87,8 @@ class NormalizedHierarchicalSVM(SetMethod):
                 )
 
     def _tie(self, problem: Problem) -> PathSum:
-        inner = inner_classes(problem)
-        if self.inner_labels == "shared" or not len(inner) or has_several(problem):
+        inner = self._inner_classes(problem)
+        if not len(inner):
             return super()._tie(problem)
         assert problem.taxonomy is not None
         if isinstance(self.weights, str):

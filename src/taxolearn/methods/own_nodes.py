@@ -28,6 +28,26 @@ def inner_classes(problem: Problem) -> Ids:
     return np.flatnonzero(~problem.taxonomy.is_leaf[problem.class_nodes])
 
 
+def written_down(
+    taxonomy: Taxonomy, class_nodes: npt.NDArray[np.integer], inner: Ids
+) -> tuple[Taxonomy, npt.NDArray[np.int32]]:
+    """The taxonomy in which the classes `inner` are leaves of their own, and the nodes of all classes there.
+
+    >>> whole, nodes = written_down(Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"]), np.arange(3), np.array([0]))
+    >>> whole.n_nodes, [whole.name_of(node) for node in nodes]
+    (4, [('own node of', 'Animal'), 'Cat', 'Dog'])
+    """
+    labels = [taxonomy.name_of(node) for node in class_nodes]
+    if not len(inner):
+        return taxonomy, np.asarray(class_nodes, dtype=np.int32)
+    given, stem = set(taxonomy.nodes), "own node of"
+    while any((stem, labels[k]) in given for k in inner):
+        stem += "'"
+    leaves = {int(k): (stem, labels[k]) for k in inner}
+    whole = Taxonomy.from_edges([*taxonomy.edges, *((labels[k], leaf) for k, leaf in leaves.items())])
+    return whole, whole.ids_of([leaves.get(k, label) for k, label in enumerate(labels)])
+
+
 def rule_with_own_nodes(
     taxonomy: Taxonomy, class_nodes: npt.NDArray[np.integer], inner: Ids, rule: Any, **options: Any
 ) -> tuple[Array, Array]:
@@ -39,15 +59,6 @@ def rule_with_own_nodes(
     >>> nodes.tolist(), own.tolist()
     ([0.5, 0.5, 0.5], [0.5])
     """
-    names = [taxonomy.name_of(node) for node in range(taxonomy.n_nodes)]
-    labels = [names[node] for node in class_nodes]
-    given, stem = set(names), "own node of"
-    while any((stem, labels[k]) in given for k in inner):
-        stem += "'"
-    leaves = {int(k): (stem, labels[k]) for k in inner}
-    whole = taxonomy
-    if leaves:
-        whole = Taxonomy.from_edges([*taxonomy.edges, *((labels[k], leaf) for k, leaf in leaves.items())])
-    nodes = whole.ids_of([leaves.get(k, label) for k, label in enumerate(labels)])
+    whole, nodes = written_down(taxonomy, class_nodes, inner)
     found = node_weights(whole, rule, class_nodes=nodes, **options)
-    return found[whole.ids_of(names)], found[nodes[inner]]
+    return found[whole.ids_of(taxonomy.nodes)], found[nodes[inner]]

@@ -9,11 +9,14 @@ import numpy as np
 from taxolearn.errors import DataError
 from taxolearn.losses import StructuredHinge, structured_hinge
 from taxolearn.methods.hierarchical_svm import COSTS
+from taxolearn.methods.inner_labels import OwnLeaves
+from taxolearn.methods.own_nodes import written_down
 from taxolearn.methods.parameters import check_choice, estimator, parameter
-from taxolearn.methods.structured import Array, OneLabel, given_scales
+from taxolearn.methods.structured import Array, given_scales
 from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem
 from taxolearn.scales import node_weights
+from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 from taxolearn.ties import PathSum, Tie, flat, path_sum, shared_tie
 
@@ -24,7 +27,7 @@ def _positive_rule_or_scales(name: str, value: Any) -> None:
 
 
 @estimator
-class SharedSVM(OneLabel):
+class SharedSVM(OwnLeaves):
     """Hierarchical SVM that learns the scale of each node of the taxonomy (SSVM; Choi, Sasaki, Srebro,
     section 6).
 
@@ -37,7 +40,8 @@ class SharedSVM(OneLabel):
     shares where sharing pays and is flat where it does not. By turns: u for fixed a, and a for fixed u, in closed
     form on trees (Algorithm 1, corrected) and, beyond the paper, by the cone programme (20) on DAGs. The
     certificate's lower bound is that of the joint problem. `node_weights_` holds the learned scales.
-    C = 1 / (2 lambda) of the paper.
+    C = 1 / (2 lambda) of the paper. A class at an inner node has a leaf of its own below it (`inner_labels`), with a
+    vector and a scale as any other leaf.
 
     >>> from taxolearn import Taxonomy
     >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Lynx", "Animal/Dog"])
@@ -65,13 +69,21 @@ class SharedSVM(OneLabel):
         if problem.taxonomy is None:
             self.node_weights_ = np.ones(problem.n_classes)
             return flat(problem.n_classes)
-        return shared_tie(problem.taxonomy, problem.class_nodes, self._scales(problem))
-
-    def _scales(self, problem: Problem) -> Array:
-        assert problem.taxonomy is not None
+        inner = self._inner_classes(problem)
+        whole, nodes = written_down(problem.taxonomy, problem.class_nodes, inner)
         if isinstance(self.first_weights, str):
             rule: Any = self.first_weights
-            return node_weights(problem.taxonomy, rule, class_nodes=problem.class_nodes)
+            return shared_tie(whole, nodes, node_weights(whole, rule, class_nodes=nodes))
+        given, sums = self._given_first(problem)
+        first = np.zeros(whole.n_nodes)
+        first[whole.ids_of(problem.taxonomy.nodes)] = given
+        if len(inner):
+            first[nodes[inner]] = 1.0 - sums[inner]  # what its path has left
+        return shared_tie(whole, nodes, first)
+
+    def _given_first(self, problem: Problem) -> tuple[Array, Array]:
+        """The scales that the user gave, and their sums along the paths of the classes."""
+        assert problem.taxonomy is not None
         first = given_scales("first_weights", self.first_weights)
         sums = path_sum(problem.taxonomy, problem.class_nodes, first).paths @ first
         if (sums > 1 + 1e-9).any():
@@ -79,11 +91,13 @@ class SharedSVM(OneLabel):
             raise DataError(
                 f"first_weights sum to {sums.max():g} along the path of {name}; at most 1 is allowed"
             )
-        return first
+        return first, np.minimum(sums, 1.0)
 
     def _loss(self, problem: Problem, tie: Tie) -> StructuredHinge:
         return structured_hinge(problem, tie, self.cost)
 
     def _learn(self, objective: Objective | Parts, state: Any) -> None:
-        if objective.problem.taxonomy is not None:
-            self.node_weights_ = np.array(state)
+        taxonomy = objective.problem.taxonomy
+        if taxonomy is not None and isinstance(objective, Objective):
+            whole: Taxonomy = objective.tie.taxonomy  # with the leaves of inner classes
+            self.node_weights_ = np.array(state)[whole.ids_of(taxonomy.nodes)]

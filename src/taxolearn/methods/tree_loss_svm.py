@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from taxolearn.losses import StructuredHinge, structured_hinge
+from taxolearn.methods.inner_labels import OwnLeaves
 from taxolearn.methods.parameters import estimator
 from taxolearn.methods.structured import Array, StructuredMethod
 from taxolearn.problem import Problem
@@ -14,7 +15,7 @@ from taxolearn.ties import Tie
 
 
 @estimator
-class TreeLossSVM(StructuredMethod):
+class TreeLossSVM(OwnLeaves, StructuredMethod):
     """Hierarchical SVM whose slacks are divided by the tree-induced loss (Cai, Hofmann 2004 in the form TREELOSS of
     Zhou, Xiao and Wu 2011, section 5).
 
@@ -24,8 +25,9 @@ class TreeLossSVM(StructuredMethod):
         1/2 sum_n ||u_n||^2 + C sum_i c_i max(0, max over l != y_i of D(l, y_i) (1 - (w_{y_i} - w_l) . x_i)),
 
     x carrying the constant feature `intercept_scaling`; C is C / N of the paper, N being the number of rows. It is
-    `HierarchicalSVM(cost="tree", rescaling="slack")` with half its C. Labels may be inner nodes, the taxonomy a DAG; a
-    leaf without rows takes part as a wrong answer to every row.
+    `HierarchicalSVM(cost="tree", rescaling="slack")` with half its C. The taxonomy may be a DAG; a leaf without rows
+    takes part as a wrong answer to every row. Labels may be inner nodes; a class at an inner node then ends in a chain
+    of nodes of its own (`inner_labels`), as deep as the lowest leaf below it, with vectors and a part in D.
 
     >>> from taxolearn import Taxonomy
     >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Lynx", "Animal/Dog"])

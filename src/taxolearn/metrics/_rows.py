@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taxolearn.errors import LabelError, TaxonomyError
+from taxolearn.problem.aligned import align_labels
 from taxolearn.problem.inputs import check_sample_weight
-from taxolearn.problem.labels import Labels, align_labels
+from taxolearn.problem.labels import Labels
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from taxolearn.errors import DataError
-from taxolearn.problem.labels import align_labels
+from taxolearn.problem.aligned import align_labels
 from taxolearn.structure import Taxonomy
 
 

@@ -21,6 +21,7 @@ from taxolearn.structure.names import hint, show
 from taxolearn.structure.navigation import JOINTS
 
 JOINT = "/"
+_OTHER_MARKS = ("//", "::", "->", ">", "|", "\\")  # seen between the names of paths, but in plain names, too
 
 Path = tuple[Hashable, ...]
 
@@ -50,14 +51,47 @@ def separator_of(names: Iterable[Any]) -> str | None:
     texts = list(dict.fromkeys(names))
     if not all(isinstance(text, str) for text in texts):
         return None
-    for sep in JOINTS:
-        paths = [text.split(sep) for text in texts if sep in text]
-        if not paths or not all(name.strip() for path in paths for name in path):
-            continue
-        above = Counter(sep.join(path[:depth]) for path in paths for depth in range(1, len(path)))
-        if max(above.values()) > 1 or any(text in above for text in texts):
-            return sep
-    return None
+    return next((sep for sep in JOINTS if _are_paths(texts, sep)), None)
+
+
+def _are_paths(texts: Sequence[str], sep: str) -> bool:
+    paths = [parts_of(text, sep) for text in texts if sep in text]
+    if not paths or not all(name.strip() for path in paths for name in path):
+        return False
+    above = Counter(sep.join(path[:depth]) for path in paths for depth in range(1, len(path)))
+    return max(above.values(), default=0) > 1 or any(sep.join(parts_of(text, sep)) in above for text in texts)
+
+
+def parts_of(text: str, sep: str) -> list[str]:
+    """The names of a path in a string; a separator before the first or after the last name adds none.
+
+    >>> parts_of("/Books/History/", "/"), parts_of("Books", "/"), parts_of("/", "/")
+    (['Books', 'History'], ['Books'], [''])
+    """
+    parts = text.split(sep)
+    if len(parts) > 1 and not parts[0]:
+        parts = parts[1:]
+    return parts[:-1] if len(parts) > 1 and not parts[-1] else parts
+
+
+def warn_of_marks(names: Sequence[Any], what: str) -> None:
+    """Warn where labels look like paths, but are not separated by what is taken for a separator.
+
+    >>> warn_of_marks(["Books", "Music"], "y")
+    """
+    texts = list(dict.fromkeys(names))
+    if not all(isinstance(text, str) for text in texts):
+        return
+    for mark in _OTHER_MARKS:
+        marked = [text for text in texts if mark in text]
+        if 2 * len(marked) > len(texts) > 2 and _are_paths(texts, mark):
+            warnings.warn(
+                f"labels in {what} such as {show(marked[0])} are taken for plain names, but look like paths; "
+                f"give tuples, [tuple(label.split({mark!r})) for label in {what}], or --sep on the command line",
+                UserWarning,
+                stacklevel=7,
+            )
+            return
 
 
 def taxonomy_of_paths(paths: Iterable[Sequence[Hashable]], sep: str = JOINT) -> Taxonomy:
@@ -82,20 +116,33 @@ def taxonomy_of_paths(paths: Iterable[Sequence[Hashable]], sep: str = JOINT) -> 
 def find_node(path: Sequence[Hashable], taxonomy: Taxonomy, sep: str | None = None) -> Hashable | None:
     """The node that a path of names leads to, None where there is none.
 
-    A node may be called by the last name or by the whole path; of the names above it some may be left out.
+    A node may be called by the last name or by the whole path; of the names above it some may be left out. Where the
+    taxonomy knows labels, notations, ids and synonyms, any of these will do that leads to one node.
 
     >>> tree = Taxonomy.from_paths(["Books/History", "Music/History", "Music/Pop"], repeated="path")
     >>> find_node(("Music", "Pop"), tree), find_node(("Music", "History"), tree), find_node(("Books", "Pop"), tree)
     ('Pop', 'Music/History', None)
     """
-    joints = JOINTS if sep is None else (sep, JOINT)
+    joints = JOINTS if sep is None else (sep, *JOINTS)
     for whole in (*(path_name(path, joint) for joint in joints), tuple(path)):
         if len(path) > 1 and whole in taxonomy:
             return whole
     for last in (path[-1], _word(path[-1])):  # 48.0 may be called "48"
         if last in taxonomy and (len(path) == 1 or _is_below(last, path[:-1], taxonomy)):
             return last
-    return None
+    called = nodes_called(path, taxonomy)
+    return called[0] if len(called) == 1 else None
+
+
+def nodes_called(path: Sequence[Hashable], taxonomy: Taxonomy) -> list[Hashable]:
+    """The nodes that are called so besides their names: by label, notation or id, else by synonym; numbers by text.
+
+    >>> tree = Taxonomy.from_paths(["a/a1", "b/b1"]).with_terms({"a": "Books", "a1": "History", "b1": "History"})
+    >>> nodes_called(("History",), tree), nodes_called(("Books", "History"), tree)
+    (['a1', 'b1'], ['a1'])
+    """
+    called = dict.fromkeys(node for text in (path[-1], _word(path[-1])) for node in taxonomy.find(text))
+    return [node for node in called if len(path) == 1 or _is_below(node, path[:-1], taxonomy)]
 
 
 def _is_below(node: Hashable, names: Iterable[Hashable], taxonomy: Taxonomy) -> bool:
@@ -103,24 +150,33 @@ def _is_below(node: Hashable, names: Iterable[Hashable], taxonomy: Taxonomy) -> 
     if all(name in above for name in names):
         return True
     words = above | {taxonomy.shown_path(ancestor)[-1] for ancestor in above}
-    return all(name in words for name in names)
+    for term in (taxonomy.terms[ancestor] for ancestor in above if ancestor in taxonomy.terms):
+        words |= {term.label, term.notation, term.id, *term.synonyms}
+    return all(name in words or _word(name) in words for name in names)
 
 
 def find_label(label: Hashable, taxonomy: Taxonomy) -> Hashable | None:
-    """The node that a label means: its name, a path as a tuple, or a path in one string; None where there is none.
+    """The node that a label means, None where there is none, or more than one.
 
-    >>> tree = Taxonomy.from_paths(["Books/History", "Music/Pop"])
+    A label is the name of a node, a path as a tuple or in one string, or what the taxonomy's file calls a node besides.
+
+    >>> tree = Taxonomy.from_paths(["Books/History", "Music/Pop"]).with_terms({"Pop": "Popular music"})
     >>> find_label("History", tree), find_label("Music/Pop", tree), find_label(("Music", "Pop"), tree)
     ('History', 'Pop', 'Pop')
+    >>> find_label("Popular music", tree)
+    'Pop'
     """
     if label in taxonomy:
         return label
     if isinstance(label, tuple) and label:
         return find_node(label, taxonomy)
+    called = nodes_called((label,), taxonomy)
+    if called:
+        return called[0] if len(called) == 1 else None
     if isinstance(label, str):
         for sep in JOINTS:
-            parts = label.split(sep)
-            if len(parts) > 1 and (found := find_node(parts, taxonomy, sep)) is not None:
+            parts = parts_of(label, sep)
+            if parts != [label] and (found := find_node(parts, taxonomy, sep)) is not None:
                 return found
     return None
 
@@ -158,12 +214,24 @@ def nodes_at(
         return found
     path, row = paths[unknown[0]], int(np.flatnonzero(codes == unknown[0])[0])
     last, others = path[-1], and_others(len(unknown) - 1, "path")
+    called = nodes_called(path, taxonomy)
+    if len(called) > 1:
+        raise LabelError(f"{what}, row {row}: {show(path_name(path))} {one_of(called)}{others}")
     told = f"{what}, row {row}: the taxonomy has no path {show(path_name(path))}"
     if last not in taxonomy:
         raise LabelError(f"{told}{hint(last, taxonomy.nodes)}{others}")
     if all(name in taxonomy for name in path):
         others = f"; for several labels per row give lists{others}"
     raise LabelError(f"{told}; {show(last)} stands at {show(path_name(taxonomy.shown_path(last)))}{others}")
+
+
+def one_of(nodes: Sequence[Hashable]) -> str:
+    """What is said of a text that may mean several nodes.
+
+    >>> one_of(["a1", "b1"])
+    "may be 'a1' or 'b1'; give one of these"
+    """
+    return f"may be {' or '.join(map(show, nodes[:3]))}{' or another' * (len(nodes) > 3)}; give one of these"
 
 
 def and_others(more: int, noun: str) -> str:

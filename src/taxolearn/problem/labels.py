@@ -21,13 +21,17 @@ from taxolearn.problem.label_paths import (
     and_others,
     find_label,
     nodes_at,
+    nodes_called,
+    one_of,
+    parts_of,
     path_name,
     separator_of,
     taxonomy_of_paths,
+    warn_of_marks,
     warn_of_paths,
 )
 from taxolearn.structure import Taxonomy
-from taxolearn.structure.names import is_empty, show
+from taxolearn.structure.names import is_blank, show
 from taxolearn.structure.path_builders import path_of_row
 from taxolearn.structure.tables import read_table
 
@@ -118,40 +122,6 @@ def encode_labels(
     return _from_names(rows, taxonomy, what, build)
 
 
-def align_labels(
-    y_true: Any, y_pred: Any, taxonomy: Taxonomy | None = None, *, allow_empty: bool = True
-) -> tuple[Labels, Labels]:
-    """Two sets of labels over one set of names: the taxonomy's, or all that occur in either.
-
-    >>> true, predicted = align_labels(["a", "b"], ["b", "c"])
-    >>> true.names, predicted.indices.tolist()
-    (('a', 'b', 'c'), [1, 2])
-    """
-    true = encode_labels(y_true, taxonomy, allow_empty=allow_empty, what="y_true")
-    predicted = encode_labels(y_pred, taxonomy, allow_empty=allow_empty, what="y_pred")
-    if true.n_rows != predicted.n_rows:
-        raise LabelError(
-            f"y_true has {true.n_rows} rows and y_pred has {predicted.n_rows}; give the same rows to both"
-        )
-    if true.names == predicted.names:
-        return true, predicted
-    if "indicator" in (true.form, predicted.form):
-        raise LabelError(
-            f"y_true has {len(true.names)} classes and y_pred has {len(predicted.names)}; "
-            "indicators need the same columns on both sides"
-        )
-    names = _sorted_names(dict.fromkeys((*true.names, *predicted.names)))
-    return _renamed(true, names), _renamed(predicted, names)
-
-
-def _renamed(labels: Labels, names: tuple[Hashable, ...]) -> Labels:
-    lookup = {name: i for i, name in enumerate(names)}
-    to_new = np.array([lookup[name] for name in labels.names], dtype=np.int32)
-    moved = to_new[labels.indices] if len(labels.indices) else labels.indices
-    # both lists are sorted the same way, so ids keep their order within a row
-    return Labels(labels.indptr, moved, names, labels.form)
-
-
 def _recognise(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]:
     """Which form y has, and y as something that form's reader can walk through."""
     if y is None or isinstance(y, str | bytes | dict):
@@ -227,6 +197,8 @@ def _is_collection(entry: Any) -> Literal["path", "set"] | None:
 
 
 def _recognise_table(y: Any, taxonomy: Taxonomy | None, what: str) -> tuple[Form, Any]:
+    if hasattr(y, "set_axis") and not y.columns.is_unique:  # pandas; what levels are called does not matter
+        y = y.set_axis([f"{name} ({place})" for place, name in enumerate(y.columns, 1)], axis=1)
     try:
         frame = read_table(y)
     except TaxonomyError as error:
@@ -253,7 +225,8 @@ def _from_indicator(y: Any, taxonomy: Taxonomy | None, allow_empty: bool, what: 
     if len(odd):
         row = int(np.searchsorted(matrix.indptr, odd[0], side="right")) - 1
         raise LabelError(
-            f"{what}, row {row}: an indicator holds only 0 and 1, found {show(matrix.data[odd[0]])}"
+            f"{what}, row {row}: an indicator holds only 0 and 1, found {show(matrix.data[odd[0]].item())}; for level "
+            "columns of numbers give tuples, a table or an array of strings"
         )
     matrix.sort_indices()
     names = taxonomy.nodes if taxonomy is not None else tuple(range(width))
@@ -266,7 +239,7 @@ def _from_indicator(y: Any, taxonomy: Taxonomy | None, allow_empty: bool, what: 
 def _from_names(y: Any, taxonomy: Taxonomy | None, what: str, build: bool) -> Labels:
     distinct, inverse = _factorize(y, what)
     for position, name in enumerate(distinct):
-        if is_empty(name):
+        if is_blank(name):
             row = int(np.flatnonzero(inverse == position)[0])
             raise LabelError(f"{what}, row {row} has an empty label {show(name)}; every row needs a label")
     ids, names, known = _resolve(distinct, inverse, taxonomy, what, build=build)
@@ -302,9 +275,11 @@ def _resolve(
 ) -> tuple[npt.NDArray[np.int32], tuple[Hashable, ...], Taxonomy | None]:
     """Ids of the distinct labels: nodes of the taxonomy, given or built, or places in their sorted list."""
     if taxonomy is None and build and (sep := separator_of(distinct)) is not None:
-        taxonomy = taxonomy_of_paths([name.split(sep) for name in distinct], sep)
+        taxonomy = taxonomy_of_paths([parts_of(name, sep) for name in distinct], sep)
     if taxonomy is None:
-        names = _sorted_names(distinct)
+        if build:
+            warn_of_marks(distinct, what)
+        names = sorted_names(distinct)
         lookup = {name: i for i, name in enumerate(names)}
         return np.array([lookup[name] for name in distinct], dtype=np.int32), names, None
     found = [find_label(name, taxonomy) for name in distinct]
@@ -312,14 +287,20 @@ def _resolve(
     if unknown:
         first = int(np.flatnonzero(inverse == unknown[0])[0])
         row, name = first if rows is None else int(rows[first]), distinct[unknown[0]]
+        others = and_others(len(unknown) - 1, "label")
+        if called := nodes_called((name,), taxonomy):
+            raise LabelError(f"{what}, row {row}: {show(name)} {one_of(called)}{others}")
         todo = taxonomy.hint_at(name, "correct it, or add it to the taxonomy")
-        raise LabelError(
-            f"{what}, row {row}: unknown label {show(name)}{todo}{and_others(len(unknown) - 1, 'label')}"
-        )
+        raise LabelError(f"{what}, row {row}: unknown label {show(name)}{todo}{others}")
     return taxonomy.ids_of(found), taxonomy.nodes, taxonomy
 
 
-def _sorted_names(names: Iterable[Any]) -> tuple[Hashable, ...]:
+def sorted_names(names: Iterable[Any]) -> tuple[Hashable, ...]:
+    """Names in their order; those of several types by type, then by text.
+
+    >>> sorted_names(["b", 2, "a"])
+    (2, 'a', 'b')
+    """
     unique = list(names)
     try:
         return tuple(sorted(unique))
@@ -353,7 +334,7 @@ def _from_sets(y: list[Any], taxonomy: Taxonomy | None, allow_empty: bool, what:
             f"{what}, row {row_of[at]}: {show(flat[at])} cannot be a label; use strings or numbers"
         ) from None
     for position, name in enumerate(distinct):
-        if is_empty(name):
+        if is_blank(name):
             row = int(row_of[np.flatnonzero(inverse == position)[0]])
             raise LabelError(f"{what}, row {row} has an empty label {show(name)} among its labels; remove it")
     ids, names, known = _resolve(distinct, inverse, taxonomy, what, row_of, build=build)
@@ -373,7 +354,9 @@ def _from_levels(
     known, several = taxonomy, len(levels) > 1
     try:
         for position, row in enumerate(rows):
-            codes[position] = paths.setdefault(tuple(path_of_row(row, levels, position)), len(paths))
+            codes[position] = paths.setdefault(
+                tuple(path_of_row(row, levels, position, is_blank)), len(paths)
+            )
         if known is None and build and several:
             known = taxonomy_of_paths(paths)
     except TaxonomyError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from taxolearn.errors import DataError, EmptyClassWarning, LabelError
 from taxolearn.gram import RowProducts
 from taxolearn.problem.inputs import Array, Matrix, check_class_weight, check_matrix, check_sample_weight
+from taxolearn.problem.label_paths import find_label
 from taxolearn.problem.labels import Labels, encode_labels
 from taxolearn.problem.scale import ColumnScales, column_scales
 from taxolearn.structure import Taxonomy
@@ -295,6 +296,11 @@ def make_problem(
 
     classes = tuple(labels.names[i] for i in kept)
     targets = indicator[:, kept]
+    if taxonomy is not None and isinstance(class_weight, Mapping):  # its keys are labels, too
+        class_weight = {
+            name if (node := find_label(name, taxonomy)) is None else node: weight
+            for name, weight in class_weight.items()
+        }
     positive = check_class_weight(class_weight, classes, np.asarray(targets.T @ row_weight).ravel())
     binary = len(kept) == 2 and not labels.multilabel
     negative = positive[::-1].copy() if binary else np.ones(len(kept))

@@ -36,6 +36,15 @@ def _text(value: object, of: Callable[[object], str]) -> str:
         return f"<{type(value).__name__}>"
 
 
+def is_blank(cell: object) -> bool:
+    """Whether a cell of a table holds no name: empty, or nothing but blanks.
+
+    >>> [is_blank(cell) for cell in (None, "  ", "cat", 0)]
+    [True, True, False, False]
+    """
+    return is_empty(cell) or (isinstance(cell, str) and not cell.strip())
+
+
 def is_empty(cell: object) -> bool:
     """Whether a cell holds no name: None, "", NaN, NaT or pandas.NA.
 

@@ -17,7 +17,7 @@ from taxolearn.structure.relations import climb, reach
 if TYPE_CHECKING:
     from taxolearn.structure.taxonomy import Taxonomy
 
-JOINTS = (" > ", "/")  # what joins a path to one name
+JOINTS = (" > ", " / ", "/")  # what joins a path to one name
 
 Names = tuple[Hashable, ...]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
@@ -232,19 +232,24 @@ def from_table(
     return _from_places(cls, places, sep, repeated, root)
 
 
-def path_of_row(row: Sequence[object], levels: Sequence[str], position: int) -> list[Hashable]:
-    """The names in a row of level columns, without the empty cells at its end.
+def path_of_row(
+    row: Sequence[object],
+    levels: Sequence[str],
+    position: int,
+    empty: Callable[[object], bool] = is_empty,
+) -> list[Hashable]:
+    """The names in a row of level columns, without those at its end that are `empty`.
 
     >>> path_of_row(["Animal", "Cat", None], ["kingdom", "genus", "species"], 0)
     ['Animal', 'Cat']
     """
     filled = len(row)
-    while filled and is_empty(row[filled - 1]):
+    while filled and empty(row[filled - 1]):
         filled -= 1
     if not filled:
         raise TaxonomyError(f"row {position}: every level is empty; a row needs at least one name")
     for level, cell in zip(levels, row[:filled], strict=False):
-        if is_empty(cell):
+        if empty(cell):
             raise TaxonomyError(
                 f"row {position}: level {show(level)} is an empty name above {show(row[filled - 1])}; "
                 "only the last levels of a row may be empty"
