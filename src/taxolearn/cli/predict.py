@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taxolearn.cli.console import Progress
-from taxolearn.cli.options import CsvSafe, Delimiter, Encoding, Format, ModelFolder, Show, SkipBad, Text
+from taxolearn.cli.options import (
+    CsvSafe,
+    Decision,
+    Delimiter,
+    Encoding,
+    Format,
+    Inner,
+    ModelFolder,
+    Show,
+    SkipBad,
+    Text,
+)
 
 if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
@@ -49,6 +60,8 @@ def predict(
             help="Search the taxonomy from the top down, with so many nodes of a level; quicker.",
         ),
     ] = None,
+    decision: Decision = None,
+    inner: Inner = False,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="File of the answers, compressed as its suffix says.")
     ] = None,
@@ -65,6 +78,7 @@ def predict(
 
     Rows are read and answered in chunks, so memory does not grow with the input.
     The probability is empty when the model has none (fit with --probability), and with --beam.
+    With --decision the answer is what costs least in expectation, and the score minus that cost.
     With --output the file appears only when every row was answered. With --skip-bad rows that cannot be read get no
     answer and are listed; all others keep their numbers.
     """
@@ -97,6 +111,7 @@ def predict(
         source = replace(source, left_out=left_out)
     loaded = Model.load(model)
     loaded.show(show)
+    loaded.decide(decision, inner)
     if source is not None:
         loaded.check_takes(source)
         chunks = _chunks(source, loaded, Columns(text=text), kept)

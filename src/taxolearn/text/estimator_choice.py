@@ -35,7 +35,7 @@ def choose_features(
 def _held_out_score(estimator: TaxonomyClassifier, verbose: int) -> FitScore:
     """The method itself as the judge of features, solved less exactly."""
     judge = clone(estimator)
-    quick = {"tol": 0.1, "probability": False, "thresholds": "zero", "verbose": 0}
+    quick = {"tol": 0.1, "probability": False, "decision": "best", "thresholds": "zero", "verbose": 0}
     judge.set_params(**{name: value for name, value in quick.items() if name in judge.get_params(deep=False)})
 
     def fit_score(X_train: Any, y_train: Any, X_valid: Any, y_valid: Any) -> float:
