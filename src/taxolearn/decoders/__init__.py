@@ -2,6 +2,7 @@
 
 from taxolearn.decoders.base import Answers, Contest, Decoder, RowFacts
 from taxolearn.decoders.best import Best
+from taxolearn.decoders.calibrated_stops import BY, Asked, Coverage
 from taxolearn.decoders.calibration import comparable, fit_sigmoids, normalized, sigmoid
 from taxolearn.decoders.choice import (
     DECODERS,
@@ -16,6 +17,7 @@ from taxolearn.decoders.choice import (
 from taxolearn.decoders.expected_f1 import expected_f1_sets, falling
 from taxolearn.decoders.label_sets import LabelSets, decode_sets
 from taxolearn.decoders.label_space import LabelSpace
+from taxolearn.decoders.ladders import Ladders, node_ladders, set_ladders
 from taxolearn.decoders.probable_sets import ProbableSets, calibrated_sets, node_marginals
 from taxolearn.decoders.set_offset import set_f1, sets_f1, tune_offset
 from taxolearn.decoders.set_programme import SetProgramme
@@ -24,13 +26,17 @@ from taxolearn.decoders.thresholds import Thresholds, above, common_threshold, t
 from taxolearn.decoders.top_down import TopDown
 
 __all__ = [
+    "BY",
     "DECODERS",
     "Answers",
+    "Asked",
     "Best",
     "Contest",
+    "Coverage",
     "Decoder",
     "LabelSets",
     "LabelSpace",
+    "Ladders",
     "ProbableSets",
     "RowFacts",
     "SetProgramme",
@@ -48,11 +54,13 @@ __all__ = [
     "expected_f1_sets",
     "falling",
     "fit_sigmoids",
+    "node_ladders",
     "node_marginals",
     "normalized",
     "passing_decoder",
     "set_decoder",
     "set_f1",
+    "set_ladders",
     "sets_f1",
     "sigmoid",
     "top_down_decoder",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from taxolearn.decoders.coverage import (
     coverage_limit,
-    cut_by_edges,
     edge_limits,
     first_misses,
     group_limits,
     largest_loss,
+    limits_along,
     risk_limit,
     rows_needed,
     tree_losses,
@@ -100,18 +100,37 @@ class Coverage:
         """
         return len(self.misses)
 
-    def cut(self, ladders: Ladders, asked: Asked, class_nodes: Ids, taxonomy: Taxonomy) -> Any:
-        """The rung at which each row is answered.
+    @classmethod
+    def joined(cls, parts: Sequence[Coverage], slope: float, least_score: float) -> Self:
+        """The calibration by all rows of the parts.
 
-        >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+        >>> part = Coverage(np.zeros(1, np.int32), *np.zeros((3, 1, 1)))
+        >>> Coverage.joined([part, part], 0.0, -1.0).n_rows
+        2
+        """
+        rungs = max(part.doubt.shape[1] for part in parts)
+        doubt, losses = [], []
+        for part in parts:
+            missing = ((0, 0), (0, rungs - part.doubt.shape[1]))
+            doubt.append(np.pad(part.doubt, missing, constant_values=np.inf))
+            losses.append(np.pad(part.losses, missing, mode="edge"))
+        labels = np.concatenate([part.labels for part in parts])
+        misses = np.concatenate([part.misses for part in parts], axis=1)
+        return cls(labels, misses, np.concatenate(doubt), np.concatenate(losses), slope, least_score)
+
+    def limits(self, asked: Asked, class_nodes: Ids, taxonomy: Taxonomy) -> Any:
+        """What the doubt in a step must stay below: one number, or with groups one per edge of the taxonomy.
+
+        >>> tree, nodes = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"]), np.array([1, 2])
         >>> p, predicted = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]]), np.array([0, 0, 1])
-        >>> kept = Coverage.of(p, predicted, np.array([1, 2]), np.array([1, 2, 2]), tree, 1)
-        >>> kept.cut(node_ladders(p, predicted, np.array([1, 2]), tree), Asked(0.7), np.array([1, 2]), tree).tolist()
+        >>> kept = Coverage.of(p, predicted, nodes, [1, 2, 2], tree, 1)
+        >>> ladders = node_ladders(p, predicted, nodes, tree)
+        >>> ladders.cut(step_limits(ladders, kept.limits(Asked(0.7), nodes, tree), tree)).tolist()
         [1, 0, 1]
         """
         if asked.by is None:
-            return ladders.cut(self.limit(asked, taxonomy))
-        return cut_by_edges(ladders, self.limits_of_edges(asked, class_nodes, taxonomy), taxonomy)
+            return self.limit(asked, taxonomy)
+        return self.limits_of_edges(asked, class_nodes, taxonomy)
 
     def limit(self, asked: Asked, taxonomy: Taxonomy) -> float:
         """The doubt that answers must stay below.
@@ -145,7 +164,8 @@ class Coverage:
         >>> kept.limits_of_edges(Asked(0.5, by="class"), np.array([1, 2]), tree).tolist()
         [0.2, 0.1]
         """
-        assert asked.by is not None and asked.coverage is not None
+        assert asked.by is not None
+        assert asked.coverage is not None
         keys, groups = np.unique(groups_of(class_nodes, asked.by, taxonomy), return_inverse=True)
         known = np.isin(self.labels, class_nodes)
         of_rows = np.where(known, np.searchsorted(keys, groups_of(self.labels, asked.by, taxonomy)), -1)
@@ -256,6 +276,18 @@ class Asked:
         if self.max_nodes == 1:
             return node_ladders(probabilities, predicted, class_nodes, taxonomy)
         return set_ladders(probabilities, predicted, class_nodes, taxonomy, self.max_nodes)
+
+
+def step_limits(ladders: Ladders, limits: Any, taxonomy: Taxonomy) -> Floats:
+    """What the doubt at each rung must stay below, rows x rungs, from `Coverage.limits`.
+
+    >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+    >>> step_limits(Ladders(np.array([[[0], [1]]], np.int32), np.array([[-np.inf, 0.3]])), 0.2, tree).tolist()
+    [[0.2, 0.2]]
+    """
+    if np.ndim(limits) == 0:
+        return np.full(ladders.doubt.shape, float(limits))
+    return limits_along(ladders, limits, taxonomy)
 
 
 def groups_of(nodes: npt.NDArray[Any], by: By, taxonomy: Taxonomy) -> npt.NDArray[np.int64]:

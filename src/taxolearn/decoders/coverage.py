@@ -26,7 +26,7 @@ def missed(ladders: Ladders, labels: Ids, taxonomy: Taxonomy) -> npt.NDArray[np.
     rows = np.broadcast_to(np.arange(len(labels))[:, None, None], hit.shape)
     there = ladders.nodes >= 0
     hit[there] = np.asarray(above[rows[there], ladders.nodes[there]]).ravel().astype(bool)
-    return there.any(axis=2) & ~hit.any(axis=2)
+    return np.asarray(there.any(axis=2) & ~hit.any(axis=2))
 
 
 def first_misses(ladders: Ladders, labels: Ids, taxonomy: Taxonomy) -> Floats:
@@ -39,7 +39,7 @@ def first_misses(ladders: Ladders, labels: Ids, taxonomy: Taxonomy) -> Floats:
     >>> first_misses(ladder, np.array([1, 2], np.int32), tree).tolist()
     [inf, 0.5]
     """
-    return np.where(missed(ladders, labels, taxonomy), ladders.doubt, np.inf).min(axis=1)
+    return np.asarray(np.where(missed(ladders, labels, taxonomy), ladders.doubt, np.inf).min(axis=1))
 
 
 def tree_losses(ladders: Ladders, labels: Ids, taxonomy: Taxonomy) -> Floats:
@@ -139,7 +139,9 @@ def group_limits(
     return limits, small
 
 
-def edge_limits(limits: Floats, groups: npt.NDArray[np.integer], class_nodes: Ids, taxonomy: Taxonomy) -> Floats:
+def edge_limits(
+    limits: Floats, groups: npt.NDArray[np.integer], class_nodes: Ids, taxonomy: Taxonomy
+) -> Floats:
     """For each edge (in the order of `parent_indices`) the doubt below which one may go down it.
 
     A step may be taken where its doubt is below the limit of every group that has a class below the parent, and not
@@ -151,7 +153,9 @@ def edge_limits(limits: Floats, groups: npt.NDArray[np.integer], class_nodes: Id
     """
     shape = (len(class_nodes), len(limits))
     member = sp.csr_array((np.ones(shape[0]), (np.arange(shape[0]), groups)), shape=shape)
-    below = sp.csr_array(taxonomy.ancestor_matrix(class_nodes).T @ member)  # nodes x groups: classes of each group
+    below = sp.csr_array(
+        taxonomy.ancestor_matrix(class_nodes).T @ member
+    )  # nodes x groups: classes of each group
     child = np.repeat(np.arange(taxonomy.n_nodes), np.diff(taxonomy.parent_indptr))
     dropped = sp.csr_array(below[taxonomy.parent_indices] - below[child])
     dropped.eliminate_zeros()
@@ -162,22 +166,47 @@ def edge_limits(limits: Floats, groups: npt.NDArray[np.integer], class_nodes: Id
     return found
 
 
-def cut_by_edges(ladders: Ladders, limits: Floats, taxonomy: Taxonomy) -> npt.NDArray[np.intp]:
-    """The last rung of each row, one node per rung, to which every step stays below the limit of its edge.
+def limits_along(ladders: Ladders, limits: Floats, taxonomy: Taxonomy) -> Floats:
+    """The limits of the edges that lead to each rung, rows x rungs of one node each; -inf past the last one.
 
     >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
     >>> ladders = Ladders(np.array([[[0], [1]], [[0], [2]]], np.int32), np.array([[-np.inf, 0.3]] * 2))
-    >>> cut_by_edges(ladders, np.array([0.5, 0.2]), tree).tolist()
-    [1, 0]
+    >>> limits_along(ladders, np.array([0.5, 0.2]), tree).tolist()
+    [[inf, 0.5], [inf, 0.2]]
     """
     path = ladders.nodes[:, :, 0].astype(np.int64)
     n_nodes = taxonomy.n_nodes
     child = np.repeat(np.arange(n_nodes), np.diff(taxonomy.parent_indptr))
     keys = taxonomy.parent_indices.astype(np.int64) * n_nodes + child
     order = np.argsort(keys)
-    step = path[:, :-1] * n_nodes + path[:, 1:]
-    place = np.searchsorted(keys[order], step)
-    there = path[:, 1:] >= 0
-    limit = np.where(there, limits[order][np.minimum(place, len(keys) - 1)], -np.inf)
-    allowed = np.logical_and.accumulate(ladders.doubt[:, 1:] < limit, axis=1)
-    return allowed.sum(axis=1)
+    place = np.searchsorted(keys[order], path[:, :-1] * n_nodes + path[:, 1:])
+    found = np.full(path.shape, np.inf)
+    if len(keys):
+        found[:, 1:] = limits[order][np.minimum(place, len(keys) - 1)]
+    return np.where(path >= 0, found, -np.inf)
+
+
+def softmax_slope(scores: Floats, labels: npt.NDArray[np.integer]) -> float:
+    """The slope b for which the softmax of b times the scores has the least log-loss on rows with these true classes.
+
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=(2000, 3))
+    >>> labels = np.argmax(2.0 * scores + rng.gumbel(size=(2000, 3)), axis=1)
+    >>> bool(abs(softmax_slope(scores, labels) - 2.0) < 0.2)
+    True
+    """
+    spread = float(np.ptp(scores, axis=1).mean()) if scores.size else 0.0
+    if spread == 0.0:
+        return 1.0
+    from scipy.optimize import minimize_scalar
+    from scipy.special import logsumexp
+
+    rows = np.arange(len(labels))
+
+    def log_loss(exponent: float) -> float:
+        logits = np.exp(exponent) / spread * scores
+        return float(np.mean(logsumexp(logits, axis=1) - logits[rows, labels]))
+
+    # rows that are all right have no best slope: a difference of e^5 mean spreads is certainty
+    best = minimize_scalar(log_loss, bounds=(-3.0, 5.0), method="bounded")
+    return float(np.exp(best.x) / spread)

@@ -28,15 +28,15 @@ class Ladders(NamedTuple):
     nodes: Ids
     doubt: Floats
 
-    def cut(self, limit: npt.ArrayLike) -> npt.NDArray[np.intp]:
-        """The last rung of each row whose doubt is below the limit: one for all rows, or one per row.
+    def cut(self, limits: npt.ArrayLike) -> npt.NDArray[np.intp]:
+        """The last rung of each row to which every step has a doubt below its limit: one for all, or rows x rungs.
 
         >>> Ladders(np.zeros((1, 3, 1), np.int32), np.array([[-np.inf, 0.2, 0.5]])).cut(0.5).tolist()
         [1]
         """
-        below = self.doubt < np.asarray(limit).reshape(-1, 1)
+        below = np.less(self.doubt, limits)
         below[:, 0] = True
-        return below.shape[1] - 1 - np.argmax(below[:, ::-1], axis=1)
+        return np.asarray(np.logical_and.accumulate(below, axis=1).sum(axis=1) - 1)
 
     def answers(self, rungs: npt.NDArray[np.intp]) -> Ids:
         """The nodes at one rung of each row, rows x nodes of an answer.
@@ -97,7 +97,7 @@ def _likeliest_parent(
 def _step_doubts(chance: Floats) -> Floats:
     """1 - chance[k] / chance[k - 1] for each rung; a step from an impossible rung is as doubtful as can be."""
     above = np.concatenate([chance[:, :1], chance[:, :-1]], axis=1)
-    return np.divide(above - chance, above, out=np.ones_like(chance), where=above > 0)
+    return np.asarray(np.divide(above - chance, above, out=np.ones_like(chance), where=above > 0))
 
 
 def _rising(doubt: Floats, there: npt.NDArray[np.bool_]) -> Floats:
@@ -149,13 +149,11 @@ def set_ladders(
     place = np.minimum(first[:, None] + np.arange(stacked.shape[1]), stacked.shape[1] - 1)
     there = first[:, None] + np.arange(stacked.shape[1]) < stacked.shape[1]
     stacked = np.where(there[:, :, None], np.take_along_axis(stacked, place[:, :, None], axis=1), -1)
-    return Ladders(
-        stacked.astype(np.int32), _rising(np.take_along_axis(doubt, place, axis=1), there)
-    )
+    return Ladders(stacked.astype(np.int32), _rising(np.take_along_axis(doubt, place, axis=1), there))
 
 
 def _left_over(probabilities: Floats, covered: npt.NDArray[np.bool_]) -> Floats:
-    return np.where(covered, 0.0, probabilities).sum(axis=1)
+    return np.asarray(np.where(covered, 0.0, probabilities).sum(axis=1))
 
 
 def _covered_by(answer: npt.NDArray[np.int64], covers: sp.csr_array) -> npt.NDArray[np.bool_]:

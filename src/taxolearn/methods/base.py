@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -15,12 +16,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.certificates import Certificate
-from taxolearn.decoders import Answers, Decoder
+from taxolearn.decoders import Answers, Coverage, Decoder
 from taxolearn.engines import worker_count
 from taxolearn.errors import DataError
-from taxolearn.explain import Explanation, explain
+from taxolearn.explain import Explanation, explain, one_row
 from taxolearn.methods.inputs import check_rows, names_array
 from taxolearn.methods.parameters import estimator, parameter
+from taxolearn.methods.stopping import StopsWhenUnsure
 from taxolearn.problem import Problem, align_labels
 from taxolearn.problem.inputs import check_sample_weight
 from taxolearn.storage.classifiers import pack_classifier, unpack_classifier
@@ -44,6 +46,7 @@ class Fitted:
         "decoder_": "Decoder: How scores become labels.",
         "thresholds_": "array: Above which score a class is predicted, with several labels per row.",
         "calibration_": "pair of arrays or None: Slopes and offsets of the sigmoids behind `predict_proba`.",
+        "coverage_": "Coverage or None: What `calibrate` learned from its rows.",
         "label_form_": "str: In which form y was given, and `predict` answers.",
         "n_iter_": "int: Passes of the solver.",
         "history_": "list of Progress: Bounds and seconds after each pass.",
@@ -62,11 +65,12 @@ class Fitted:
     label_form_: str
     data_: dict[str, Any]
     calibration_: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None
+    coverage_: Coverage | None
     _indicator: tuple[str, int, str, bool] | None
 
 
 @estimator
-class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TaxonomyClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: vectors that score, and a decoder that answers.
 
     >>> from taxolearn import OneVsRestSVM
@@ -97,6 +101,7 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         self.label_form_, self.taxonomy_ = problem.labels.form, problem.taxonomy
         self.classes_ = names_array(problem.classes, y)
         self._indicator = None
+        self.coverage_ = None  # a new fit needs a new calibration
         if problem.labels.form == "indicator":
             # columns of the indicator, its type and whether it was sparse
             kind = str(y.dtype) if hasattr(y, "dtype") else "int64"
@@ -164,17 +169,31 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         scores = self.decoder_.scores(self.vectors_, rows, n_threads=self._n_threads)
         return 0.5 * (scores[:, 1] - scores[:, 0]) if self._binary else scores
 
-    def predict(self, X: Any, *, beam: int | None = None) -> Any:
+    def predict(
+        self,
+        X: Any,
+        *,
+        beam: int | None = None,
+        coverage: float | None = None,
+        risk: float | None = None,
+        by: str | None = None,
+        max_nodes: int | None = None,
+    ) -> Any:
         """The best class of each row, or its set of classes, in the form in which y was given to `fit`.
 
         Names and level tables give an array of names; lists of lists give lists of names; an indicator gives an
         indicator. With several labels per row, those whose score is above the class's threshold are predicted.
         `beam` as in `top_k`; of several labels it finds at most so many per row.
 
+        With `coverage` or `risk`, after `calibrate`: the deepest node on the way to the best class that keeps the
+        promise, or with `max_nodes` a list of nodes that cover together. `by` as in `stops`, which says more.
+
         >>> from taxolearn import OneVsRestSVM
         >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).predict([[2.0]]).tolist()
         ['b']
         """
+        if coverage is not None or risk is not None or by is not None or max_nodes is not None:
+            return self._stopped(X, coverage=coverage, risk=risk, by=by, max_nodes=max_nodes)
         answers = self.decode(X, beam=beam)
         if self._indicator is not None:
             return self._as_indicator(answers)
@@ -214,16 +233,21 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         matrix.sort_indices()
         return matrix if sparse else matrix.toarray()
 
-    def predict_path(self, X: Any, *, beam: int | None = None) -> list[Any]:
+    def predict_path(self, X: Any, *, beam: int | None = None, **promise: Any) -> list[Any]:
         """The path from the top of the taxonomy to each predicted class (a list of paths per row with several labels).
 
-        `beam` as in `predict`.
+        `beam` as in `predict`, and so are `coverage`, `risk`, `by` and `max_nodes`.
 
         >>> from taxolearn import OneVsRestSVM, Taxonomy
         >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
         >>> OneVsRestSVM(taxonomy=tree).fit([[-1.0], [1.0]], ["Cat", "Dog"]).predict_path([[2.0]])
         [('Animal', 'Dog')]
         """
+        if promise:
+            found = self.predict(X, **promise)
+            if isinstance(found, list):
+                return [[self._path(name) for name in row] for row in found]
+            return [self._path(name) for name in found.tolist()]
         answers = self.decode(X, beam=beam)
         names = self.classes_.tolist()
         path = cache(lambda c: self._path(names[c]))  # many rows share a class, most classes have no row
@@ -277,11 +301,14 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         """Whether labels can only be nodes of the taxonomy, or columns of an indicator over it."""
         return self.taxonomy is not None or self._indicator is not None
 
-    def explain(self, x: Any, k: int = 6, runners_up: int = 3, *, label: Hashable = None) -> Explanation:
+    def explain(
+        self, x: Any, k: int = 6, runners_up: int = 3, *, label: Hashable = None, **promise: Any
+    ) -> Explanation:
         """Why one row gets its best class: its score, and the margin at each node of its path, by features.
 
         `k` features are shown by the explanation's `to_text`, and `runners_up` other classes are named;
-        `label` asks about another class than the best one.
+        `label` asks about another class than the best one. With `coverage` or `risk` as in `predict` it also says
+        where the answer stops, and why.
 
         >>> from taxolearn import OneVsRestSVM, Taxonomy
         >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
@@ -289,7 +316,8 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         >>> explanation.path, explanation.nodes[1].runner_up, explanation.nodes[1].margin > 0
         (('Animal', 'Dog'), 'Cat', True)
         """
-        return explain(self, x, k=k, runners_up=runners_up, label=label)
+        found = explain(self, x, k=k, runners_up=runners_up, label=label)
+        return replace(found, stop=self._why_stopped(one_row(x), **promise)) if promise else found
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a folder (no pickle; replaces an older model there atomically).
