@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import Progress
+from taxolearn.cli.console import Progress, say
 from taxolearn.cli.options import CsvSafe, Delimiter, Encoding, Format, ModelFolder, Show, Text
+from taxolearn.cli.promises import ByOption, CoverageOption, MaxNodes, Reached, RiskOption, promised
 
 if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
@@ -49,6 +50,10 @@ def predict(
             help="Search the taxonomy from the top down, with so many nodes of a level; quicker.",
         ),
     ] = None,
+    coverage: CoverageOption = None,
+    risk: RiskOption = None,
+    by: ByOption = None,
+    max_nodes: MaxNodes = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="File of the answers, compressed as its suffix says.")
     ] = None,
@@ -64,6 +69,7 @@ def predict(
 
     Rows are read and answered in chunks, so memory does not grow with the input.
     The probability is empty when the model has none (fit with --probability), and with --beam.
+    With --coverage or --risk, after `taxolearn calibrate`, answers stop at an inner node when unsure.
     With --output the file appears only when every row was answered.
     """
     from taxolearn.cli.inputs import STDIN, open_source
@@ -74,6 +80,11 @@ def predict(
     from taxolearn.files import check_output
 
     kept = keep or []
+    promise = promised(coverage, risk, by, max_nodes)
+    if promise and (top_k is not None or beam is not None):
+        raise DataError(
+            "--coverage and --risk answer with nodes, so that --top-k and --beam do not go with them"
+        )
     answers_format = output_format(output, to)
     if output is not None:
         check_output(output)  # rather now than after reading the model
@@ -85,6 +96,8 @@ def predict(
     source = None if sentence else open_source(rows, format, encoding, delimiter)
     loaded = Model.load(model)
     loaded.show(show)
+    if promise:
+        loaded.estimator._promised(**promise)  # rather now than after the first line of answers
     if source is not None:
         loaded.check_takes(source)
         chunks = _chunks(source, loaded, Columns(text=text), kept)
@@ -95,11 +108,15 @@ def predict(
     with text_output(output) as stream, Progress("answered") as progress:
         write = answer_writer(stream, answers_format, kept if source is not None else (), csv_safe)
         row = 0
+        reached = Reached(promise)
         for batch, kept_values in chunks:
-            for answers, values in zip(loaded.answers(batch, top_k, beam), kept_values, strict=True):
+            found = loaded.stopped(batch, promise, reached) if promise else loaded.answers(batch, top_k, beam)
+            for answers, values in zip(found, kept_values, strict=True):
                 row += 1
                 write(row, values, answers)
             progress.update(row)
+    if promise:
+        say(reached.line())
 
 
 Chunk = tuple[Any, Sequence[Sequence[Any]]]

@@ -141,14 +141,9 @@ class StopsWhenUnsure:
         >>> model.stops([[3.0], [0.05]], risk=0.3).depth.tolist()
         [1.0, 0.0]
         """
-        asked = Asked(coverage, risk, by, max_nodes)
+        asked, kept = self._promised(coverage=coverage, risk=risk, by=by, max_nodes=max_nodes)
         taxonomy = _taxonomy_of(self)
         rows = self._rows(X)
-        kept = getattr(self, "coverage_", None)
-        if kept is None:
-            raise DataError(
-                "the model is not calibrated; call calibrate(X, y) with labelled rows that it was not fitted on"
-            )
         class_nodes = np.asarray(taxonomy.ids_of(self.classes_.tolist()), dtype=np.int32)
         limits = kept.limits(asked, class_nodes, taxonomy)
         parts = [
@@ -157,6 +152,18 @@ class StopsWhenUnsure:
         ]
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
         return Stops(_names(columns[0], self.classes_, taxonomy), *columns[1:])
+
+    def _promised(self: Any, **promise: Any) -> tuple[Asked, Coverage]:
+        """What is asked for, checked, and the calibration that answers it."""
+        asked = Asked(**promise)
+        _taxonomy_of(self)
+        kept = getattr(self, "coverage_", None)
+        if kept is None:
+            raise DataError(
+                "the model is not calibrated; call calibrate(X, y), on the command line `taxolearn calibrate`, with "
+                "labelled rows that it was not fitted on"
+            )
+        return asked, kept
 
     def _stopped(self: Any, X: Any, **asked: Any) -> Any:
         """The answers of `predict`: names, or lists of names where an answer may have several nodes."""
