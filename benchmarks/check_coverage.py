@@ -29,7 +29,7 @@ from taxolearn import RecursiveLogistic
 from taxolearn.datasets import read_edges, read_jsonl
 from taxolearn.decoders import Asked, Coverage, Ladders, node_ladders, set_ladders
 from taxolearn.decoders.calibrated_stops import groups_of, step_limits
-from taxolearn.decoders.coverage import coverage_limit, first_misses, missed, rows_needed
+from taxolearn.decoders.coverage import coverage_limit, first_misses, group_limits, missed
 
 C_OF_SET = {"clef": 1.0, "trec_question": 30.0, "20news_bydate": 30.0, "lshtc1_dryrun": 30.0, "cve_cwe": 10.0}
 LEVELS = (0.90, 0.95, 0.99)
@@ -172,10 +172,12 @@ def check(rows: Rows, nominal: float, splits: list[Any]) -> list[str]:
 
 
 def check_groups(rows: Rows, nominal: float, splits: list[Any], by: Any) -> list[str]:
-    """Coverage of the labels of each group that is large enough, and of all others together."""
+    """Coverage of the labels of each group that is large enough, and of the others together."""
     groups = groups_of(rows.labels, by, rows.taxonomy)
     known = np.isin(rows.labels, rows.classes)
-    ladders, asked = rows.rules["taxolearn"], Asked(nominal, by=by)
+    keys = np.unique(groups_of(rows.classes, by, rows.taxonomy))
+    numbers, n_groups = np.where(known, np.searchsorted(keys, groups), -1), len(keys)
+    ladders, asked, misses = rows.rules["taxolearn"], Asked(nominal, by=by), rows.kept.misses[0]
     shares: dict[Any, list[float]] = {}
     deep = []
     for old, new in splits:
@@ -186,15 +188,14 @@ def check_groups(rows: Rows, nominal: float, splits: list[Any], by: Any) -> list
         rungs = part.cut(step_limits(part, limits, rows.taxonomy))
         hit = ~rows.wrong[new, rungs]
         deep.append(float(depths(part.answers(rungs), rows.taxonomy).mean()))
-        counts = np.bincount(groups[old][known[old]], minlength=rows.taxonomy.n_nodes)
-        # the new row counts among its group: see `group_limits`
-        alone = counts[groups[new]] >= rows_needed(nominal)
+        shared = group_limits(misses[old], numbers[old], n_groups, nominal)[1]
+        alone = ~shared[numbers[new]]
         for group in np.unique(groups[new][known[new] & alone]):
             mine = known[new] & (groups[new] == group)
             shares.setdefault(int(group), []).append(float(hit[mine].mean()))
         rest = known[new] & ~alone
         if rest.any():
-            shares.setdefault("all others", []).append(float(hit[rest].mean()))
+            shares.setdefault("together", []).append(float(hit[rest].mean()))
     lines = {group: told(found, nominal) for group, found in shares.items() if len(found) == len(splits)}
     lowest = min((text for text, _ in lines.values()), default="none")
     print(f"  by {by:19s} {len(lines)} groups, lowest {lowest}  depth {np.mean(deep):.3f}")

@@ -14,7 +14,7 @@ from reference import coverage_twin as twin
 from strategies import taxonomies
 from taxolearn.decoders import Asked, Coverage, node_ladders, set_ladders
 from taxolearn.decoders.calibrated_stops import groups_of, step_limits
-from taxolearn.decoders.coverage import coverage_limit, first_misses, largest_loss, rows_needed, tree_losses
+from taxolearn.decoders.coverage import coverage_limit, first_misses, largest_loss, tree_losses
 from taxolearn.structure import Taxonomy
 
 QUICK = settings(max_examples=40, deadline=None)
@@ -119,20 +119,17 @@ def test_coverage_holds_exactly_for_exchangeable_rows(
 @QUICK
 @given(cases(), LEVELS, st.sampled_from(["level", "chapter", "class"]))
 def test_coverage_of_every_group_holds_exactly(case: tuple[Any, ...], coverage: float, by: Any) -> None:
-    """By groups large enough with the new row in them, and by all others together."""
+    """By groups that stand alone, and by those that are taken together."""
     taxonomy, classes, p, predicted, labels = case
     labels = np.where(np.isin(labels, classes), labels, classes[0]).astype(np.int32)
     groups = groups_of(labels, by, taxonomy)
-    sizes = {group: int((groups == group).sum()) for group in groups.tolist()}
+    together = twin.blocks(groups.tolist(), coverage)
     every = Coverage.of(p, predicted, classes, labels, taxonomy, 1)
     hits: dict[Any, list[bool]] = {}
     for i in range(len(p)):
         kept = without(every, i)
         found, _ = answers(kept, Asked(coverage, by=by), p[[i]], predicted[[i]], classes, taxonomy)
-        large = sizes[groups[i]] > rows_needed(coverage)
-        hits.setdefault(groups[i] if large else "pooled", []).append(
-            is_covered(found[0], labels[i], taxonomy)
-        )
+        hits.setdefault(min(together[groups[i]]), []).append(is_covered(found[0], labels[i], taxonomy))
     for covered in hits.values():
         assert sum(covered) >= ceil(round(len(covered) * coverage, 9))
 

@@ -65,6 +65,17 @@ def answer(ladder: list[tuple[int, float]], below: float) -> int:
     return [node for node, doubt in ladder if doubt == -inf or doubt < below][-1]
 
 
+def blocks(groups: list[Any], coverage: float) -> dict[Any, set[Any]]:
+    """Group -> the groups that it is taken together with, itself among them; from all rows, the new one among them."""
+    enough = 1 / (1 - Fraction(str(coverage)))
+    count = Counter(groups)
+    small = {group for group in count if count[group] < enough}
+    large = sorted((count[group], group) for group in count if count[group] >= enough)
+    if small and sum(count[group] for group in small) < enough and large:
+        small.add(large[0][1])
+    return {group: small if group in small else {group} for group in count}
+
+
 def grouped_answer(
     ladder: list[tuple[int, float]],
     misses: list[float],
@@ -74,31 +85,20 @@ def grouped_answer(
     coverage: float,
     taxonomy: Taxonomy,
 ) -> int:
-    """The deepest node that leaves out only classes which rows of their group allow to be missed.
-
-    Calibration rows of a class's group decide on it, the new row counted among them; where the group is too small for
-    that, the rows of all groups that are as small.
-    """
-    enough = 1 / (1 - Fraction(str(coverage)))
-    count = Counter(groups)
+    """The deepest node that leaves out only classes which rows of their groups allow to be missed."""
 
     def may_be_missed(group: Any, miss: float) -> bool:
         """Whether a new row of that group may be missed, which is missed from this doubt on."""
-        if count[group] + 1 >= enough:
-            mine = [m for m, g in zip(misses, groups, strict=True) if g == group]
-        else:
-            mine = [m for m, g in zip(misses, groups, strict=True) if count[g] < enough]
-        return miss < limit(mine, coverage)
+        together = blocks([*groups, group], coverage)[group]
+        return miss < limit([m for m, g in zip(misses, groups, strict=True) if g in together], coverage)
 
     best = 0
     for node, _ in ladder:
         left_out = [c for c, at in enumerate(class_nodes) if node not in above(taxonomy, int(at))]
-        risky = [
-            c
+        if all(
+            may_be_missed(group_of_class[c], first_miss(ladder, int(class_nodes[c]), taxonomy))
             for c in left_out
-            if not may_be_missed(group_of_class[c], first_miss(ladder, int(class_nodes[c]), taxonomy))
-        ]
-        if not risky:
+        ):
             best = node
     return best
 

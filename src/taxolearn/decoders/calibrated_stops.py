@@ -169,12 +169,12 @@ class Coverage:
         keys, groups = np.unique(groups_of(class_nodes, asked.by, taxonomy), return_inverse=True)
         known = np.isin(self.labels, class_nodes)
         of_rows = np.where(known, np.searchsorted(keys, groups_of(self.labels, asked.by, taxonomy)), -1)
-        limits, small = group_limits(self.misses[0], of_rows, len(keys), asked.coverage)
-        if small.any():
+        limits, shared = group_limits(self.misses[0], of_rows, len(keys), asked.coverage)
+        if shared.any():
             warnings.warn(
-                f"by={asked.by!r}: {small.sum()} of {len(keys)} groups have fewer than "
-                f"{rows_needed(asked.coverage)} calibration rows; coverage={asked.coverage:g} is promised for these "
-                "together, not for each; calibrate with more rows",
+                f"by={asked.by!r}: {shared.sum()} of {len(keys)} groups are taken together, and "
+                f"coverage={asked.coverage:g} is promised for these together, not for each: fewer than "
+                f"{rows_needed(asked.coverage)} calibration rows are not enough for a group",
                 stacklevel=5,
             )
         return edge_limits(limits, groups, class_nodes, taxonomy)

@@ -118,25 +118,38 @@ def risk_limit(doubt: Floats, losses: Floats, risk: float, bound: float) -> floa
 def group_limits(
     misses: Floats, groups: npt.NDArray[np.integer], n_groups: int, coverage: float
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """A limit for each group of labels, of calibration rows of these groups (-1: of none), and which are too small.
+    """A limit for each group of labels, of calibration rows of these groups (-1: of none), and which ones share theirs.
 
-    Groups with fewer than `rows_needed` rows are pooled, and share a limit: what is promised, is promised for all of
-    them together. A group that needs one more row to stand alone counts among the pooled ones, too: with the new row,
-    whichever group it belongs to, all rows are then treated alike, as exchangeability asks (Vovk's Mondrian
+    A group stands alone if it has `rows_needed` rows and the new one at least. The others are taken together, and where
+    even these are too few, with the smallest group that could stand alone: what is promised, is promised for all of
+    them together. Who is with whom depends on how many rows each group has with the new row among them, whichever group
+    it may belong to, and on nothing else. So all rows are treated alike, as exchangeability asks (Vovk's Mondrian
     taxonomies may depend on the bag of all rows, not on their order).
 
-    >>> misses, groups = np.array([0.5, 0.4, 0.3, 0.2]), np.array([0, 0, 0, 1])
-    >>> group_limits(misses, groups, 2, 0.75)
-    (array([0.3, 0.2]), array([False,  True]))
+    >>> misses, groups = np.array([0.5, 0.4, 0.3, 0.2, 0.1, 0.6, 0.7]), np.array([0, 0, 0, 1, 1, 1, 1])
+    >>> group_limits(misses, groups, 2, 0.5)
+    (array([0.4, 0.2]), array([False, False]))
     """
     needed = rows_needed(coverage)
     counts = np.bincount(groups[groups >= 0], minlength=n_groups)
-    small = counts < needed
+    # of a new row in another group, those with as many rows as are needed besides it do not stand alone
     pooled = (groups >= 0) & (counts <= needed)[groups]
-    limits = np.full(n_groups, coverage_limit(misses[pooled], coverage))
-    for group in np.flatnonzero(~small):
-        limits[group] = coverage_limit(misses[groups == group], coverage)
-    return limits, small
+    n_pooled = int(pooled.sum())
+    large = np.flatnonzero(counts > needed)
+    mine = pooled
+    if n_pooled < needed and len(large):
+        mine = pooled | (groups == large[np.argmin(counts[large])])
+    limits = np.full(n_groups, coverage_limit(misses[mine], coverage))
+    shared = counts < needed
+    for group in np.flatnonzero(~shared):
+        mine = groups == group
+        others = n_pooled - (counts[group] if counts[group] <= needed else 0)
+        larger = [(counts[other], other) for other in large if other != group]
+        if 0 < others <= needed and (counts[group] + 1, group) <= min(larger, default=(np.inf, 0)):
+            mine = mine | pooled
+            shared[group] = True
+        limits[group] = coverage_limit(misses[mine], coverage)
+    return limits, shared
 
 
 def edge_limits(
