@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from taxolearn.cli.audit import audit
+from taxolearn.cli.calibrate import calibrate
 from taxolearn.cli.check import check
 from taxolearn.cli.console import Interrupted, escape_what_cannot_be_encoded
 from taxolearn.cli.convert import convert
@@ -72,6 +73,7 @@ _EXAMPLES: dict[Callable[..., Any], str] = {
     select: "taxolearn select train.svm --taxonomy tree.txt -m multiclass -m normalized -o model --plot tried.png",
     predict: "taxolearn predict model texts.jsonl.gz --top-k 3 --output answers.csv",
     evaluate: "taxolearn evaluate model test.csv --text title --label path --sep / --by-chapter",
+    calibrate: "taxolearn calibrate model fresh.csv --text title --label path --sep /",
     inspect: "taxolearn inspect model --node S72",
     explain: 'taxolearn explain model "fracture of left femur, initial encounter"',
     audit: "taxolearn audit train.csv --text title --label path --sep /",

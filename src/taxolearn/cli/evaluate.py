@@ -23,6 +23,15 @@ from taxolearn.cli.options import (
     SkipBad,
     Text,
 )
+from taxolearn.cli.promises import (
+    ByOption,
+    CoverageOption,
+    MaxNodes,
+    Reached,
+    RiskOption,
+    promised,
+    reached_rows,
+)
 from taxolearn.errors import DataError
 
 
@@ -43,6 +52,10 @@ def evaluate(
     ] = False,
     decision: Decision = None,
     inner: Inner = False,
+    coverage: CoverageOption = None,
+    risk: RiskOption = None,
+    by: ByOption = None,
+    max_nodes: MaxNodes = None,
     at_least: Annotated[
         float | None, typer.Option("--at-least", help="Exit with 1 when the accuracy is below this.")
     ] = None,
@@ -51,6 +64,7 @@ def evaluate(
     """Print accuracy, micro and macro F1 and, with a taxonomy, the hierarchical metrics on labelled rows.
 
     With a taxonomy also accuracy and F1 level by level, and for a model that chose its features what it tried.
+    With --coverage or --risk also which share of the labels the answers cover, and how deep they reach.
     """
     from taxolearn.cli.data import read_labelled
     from taxolearn.cli.inputs import about, open_source
@@ -67,24 +81,33 @@ def evaluate(
     taxonomy = loaded.taxonomy
     if by_chapter and taxonomy is None:
         raise DataError(f"{model}: --by-chapter needs a model with a taxonomy")
+    promise = promised(coverage, risk, by, max_nodes)
+    if promise:
+        loaded.estimator._promised(**promise)
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)
     width = loaded.estimator.n_features_in_
     data = read_labelled(source, columns, taxonomy, n_features=width, fixed=True, skip_bad=skip_bad)
     predicted: list[Any] = []
+    reached = Reached(promise)
     with Progress("answered", len(data.y)) as progress:
         for first in range(0, len(data.y), loaded.chunk_rows):
             predicted += loaded.labels(data.rows[first : first + loaded.chunk_rows])
+            if promise:
+                loaded.stopped(data.rows[first : first + loaded.chunk_rows], promise, reached)
             progress.update(len(predicted))
     with about(source):
         scores = score_table(data.y, predicted, taxonomy)
         levels = [] if taxonomy is None else by_level(data.y, predicted, taxonomy)
         chapters = chapter_scores(data.y, predicted, taxonomy) if by_chapter and taxonomy is not None else []
     tried = getattr(loaded.fitted, "tried_", [])
+    stopped = reached.summary(data.y, taxonomy) if promise else {}
     if as_json:
         names = ("chapter", "rows", "accuracy", "hierarchical_f1")
         found: dict[str, Any] = {**scores, "levels": [entry._asdict() for entry in levels]}
         if tried:
             found["features_tried"] = tried
+        if promise:
+            found["stopping"] = stopped
         if by_chapter:
             found["chapters"] = [dict(zip(names, entry, strict=True)) for entry in chapters]
         out_json(found)
@@ -93,6 +116,9 @@ def evaluate(
         if levels:
             out()
             table(["level", "rows", "accuracy", "micro F1", "macro F1"], level_rows(levels))
+        if promise:
+            out()
+            table(["stopping when unsure", ""], reached_rows(stopped))
         if tried:
             out()
             table(["features tried", "number", "held out"], candidate_rows(tried))

@@ -9,6 +9,7 @@ import typer
 
 from taxolearn.cli.console import out, out_json
 from taxolearn.cli.options import Decision, Json, ModelFolder
+from taxolearn.cli.promises import ByOption, CoverageOption, RiskOption, promised
 from taxolearn.errors import DataError
 
 
@@ -23,6 +24,9 @@ def explain(
         str | None, typer.Option("--label", help="Explain this label, not the best one.")
     ] = None,
     decision: Decision = None,
+    coverage: CoverageOption = None,
+    risk: RiskOption = None,
+    by: ByOption = None,
     as_json: Json = False,
 ) -> None:
     """Explain the answer to one text: its score as a sum over words, and at each node what put it ahead."""
@@ -35,7 +39,14 @@ def explain(
         text = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
     if not text:
         raise DataError("there is no text to explain; give one after the model, or on standard input")
-    found = loaded.fitted.explain(text, k=words, runners_up=runners_up, label=label, decision=decision)
+    found = loaded.fitted.explain(
+        text,
+        k=words,
+        runners_up=runners_up,
+        label=label,
+        decision=decision,
+        **promised(coverage, risk, by, None),
+    )
     if as_json:
         out_json(found.to_dict())
     else:

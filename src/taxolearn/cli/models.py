@@ -17,6 +17,7 @@ from taxolearn.vectors import PathVectors
 
 if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
+    from taxolearn.cli.promises import Reached
     from taxolearn.structure import Taxonomy
 
 _SCORE_BYTES = 32 * 2**20  # bytes of scores at a time
@@ -116,6 +117,24 @@ class Model:
             for name, score, chance in zip(names, found.scores.tolist(), chances, strict=True)
         ]
         return [answers[a:b] for a, b in pairwise(found.indptr.tolist())]
+
+    def stopped(self, rows: Any, promise: dict[str, Any], reached: Reached) -> list[list[Answer]]:
+        """Answers that keep a promise: nodes, maybe inner ones; what they reach is added up.
+
+        The score is that of the best class below, the probability that of the whole answer.
+        """
+        features = self.fitted.features_.transform(rows) if self.is_text else rows
+        stops = self.estimator.stops(features, **promise)
+        reached.add(stops)
+        chances = stops.probability.tolist() if self.has_probabilities else [None] * len(stops.depth)
+        return [
+            [
+                Answer(self._shown(name), tuple(map(self._shown, self.path(name))), float(score), chance)
+                for name in names
+                if name is not None
+            ]
+            for names, score, chance in zip(stops.names.tolist(), stops.scores.tolist(), chances, strict=True)
+        ]
 
     @property
     def has_probabilities(self) -> bool:

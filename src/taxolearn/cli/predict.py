@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import Progress
+from taxolearn.cli.console import Progress, say
 from taxolearn.cli.options import (
     CsvSafe,
     Decision,
@@ -23,6 +23,7 @@ from taxolearn.cli.options import (
     SkipBad,
     Text,
 )
+from taxolearn.cli.promises import ByOption, CoverageOption, MaxNodes, Reached, RiskOption, promised
 
 if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
@@ -62,6 +63,10 @@ def predict(
     ] = None,
     decision: Decision = None,
     inner: Inner = False,
+    coverage: CoverageOption = None,
+    risk: RiskOption = None,
+    by: ByOption = None,
+    max_nodes: MaxNodes = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="File of the answers, compressed as its suffix says.")
     ] = None,
@@ -79,6 +84,7 @@ def predict(
     Rows are read and answered in chunks, so memory does not grow with the input.
     The probability is empty when the model has none (fit with --probability), and with --beam.
     With --decision the answer is what costs least in expectation, and the score minus that cost.
+    With --coverage or --risk, after `taxolearn calibrate`, answers stop at an inner node when unsure.
     With --output the file appears only when every row was answered. With --skip-bad rows that cannot be read get no
     answer and are listed; all others keep their numbers.
     """
@@ -92,6 +98,11 @@ def predict(
     from taxolearn.files import check_output
 
     kept = keep or []
+    promise = promised(coverage, risk, by, max_nodes)
+    if promise and (top_k is not None or beam is not None):
+        raise DataError(
+            "--coverage and --risk answer with nodes, so that --top-k and --beam do not go with them"
+        )
     answers_format = output_format(output, to)
     if output is not None:
         check_output(output)  # rather now than after reading the model
@@ -112,6 +123,8 @@ def predict(
     loaded = Model.load(model)
     loaded.show(show)
     loaded.decide(decision, inner)
+    if promise:
+        loaded.estimator._promised(**promise)  # rather now than after the first line of answers
     if source is not None:
         loaded.check_takes(source)
         chunks = _chunks(source, loaded, Columns(text=text), kept)
@@ -121,13 +134,16 @@ def predict(
         chunks = iter([(texts, [()] * len(texts), range(1, len(texts) + 1))])
     with text_output(output) as stream, Progress("answered") as progress:
         write = answer_writer(stream, answers_format, kept if source is not None else (), csv_safe)
+        reached = Reached(promise)
         for batch, kept_values, numbers in chunks:
-            found = loaded.answers(batch, top_k, beam)
+            found = loaded.stopped(batch, promise, reached) if promise else loaded.answers(batch, top_k, beam)
             for answers, values, row in zip(found, kept_values, numbers, strict=True):
                 write(row, values, answers)
             progress.update(numbers[-1])
         if skip_bad is not None:
             left_out.tell(source.name if source is not None else "", skip_bad)
+    if promise:
+        say(reached.line())
 
 
 Chunk = tuple[Any, Sequence[Sequence[Any]], Sequence[int]]

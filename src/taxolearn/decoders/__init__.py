@@ -2,6 +2,7 @@
 
 from taxolearn.decoders.base import Answers, Contest, Decoder, RowFacts
 from taxolearn.decoders.best import Best
+from taxolearn.decoders.calibrated_stops import BY, Asked, Coverage
 from taxolearn.decoders.calibration import comparable, fit_sigmoids, normalized, sigmoid
 from taxolearn.decoders.choice import (
     DECODERS,
@@ -17,6 +18,7 @@ from taxolearn.decoders.expected_cost import HierarchicalF1, NodeSums, TreeLoss,
 from taxolearn.decoders.expected_f1 import expected_f1_sets, falling
 from taxolearn.decoders.label_sets import LabelSets, decode_sets
 from taxolearn.decoders.label_space import LabelSpace
+from taxolearn.decoders.ladders import Ladders, node_ladders, set_ladders
 from taxolearn.decoders.least_cost import LeastCost, probability_blocks
 from taxolearn.decoders.links import Link, Sigmoids, Temperature, link_of
 from taxolearn.decoders.probable_labels import (
@@ -34,14 +36,18 @@ from taxolearn.decoders.thresholds import Thresholds, above, common_threshold, t
 from taxolearn.decoders.top_down import TopDown
 
 __all__ = [
+    "BY",
     "DECODERS",
     "Answers",
+    "Asked",
     "Best",
     "Contest",
+    "Coverage",
     "Decoder",
     "HierarchicalF1",
     "LabelSets",
     "LabelSpace",
+    "Ladders",
     "LeastCost",
     "Link",
     "MarginalColumns",
@@ -73,12 +79,14 @@ __all__ = [
     "fit_temperature",
     "labels_are_closed",
     "link_of",
+    "node_ladders",
     "node_marginals",
     "normalized",
     "passing_decoder",
     "probability_blocks",
     "set_decoder",
     "set_f1",
+    "set_ladders",
     "sets_f1",
     "sigmoid",
     "top_down_decoder",

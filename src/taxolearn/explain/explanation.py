@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,64 @@ class NodeExplanation:
 
 
 @dataclass(frozen=True)
+class Stop:
+    """Where an answer stops that has to keep a promise, and why not further down.
+
+    Attributes
+    ----------
+    answer, path, depth
+        The node that is answered, the names from the top down to it, and its level.
+    asked : str
+        What was promised, as "coverage 0.95".
+    further : the next node on the way to the best class; None where that class is the answer
+    doubt, limit : float
+        Doubt in the step to `further`, and what it had to stay below.
+    unlike : bool
+        Whether the row scores lower than all calibration rows, and is answered by the root for that.
+
+    >>> print(Stop("Cat", ("Animal", "Cat"), "coverage 0.95", 1.0, "Lion", 0.4, 0.3).to_text())
+    answer at coverage 0.95: Cat, level 1; the step to Lion has a doubt of 0.4, and below 0.3 is needed
+    """
+
+    answer: Hashable
+    path: tuple[Hashable, ...]
+    asked: str
+    depth: float
+    further: Hashable = None
+    doubt: float = 0.0
+    limit: float = 0.0
+    unlike: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; infinite limits, where all or nothing is allowed, are None.
+
+        >>> Stop("Cat", ("Cat",), "risk 0.1", 1.0).to_dict()["answer"]
+        'Cat'
+        """
+        numbers = {
+            name: value if math.isfinite(value) else None
+            for name, value in (("doubt", self.doubt), ("limit", self.limit))
+        }
+        return {**vars(self), "path": list(self.path), **numbers}
+
+    def to_text(self) -> str:
+        """One line for people.
+
+        >>> Stop("Cat", ("Cat",), "risk 0.1", 1.0).to_text()
+        'answer at risk 0.1: Cat, level 1, the best class'
+        """
+        said = f"answer at {self.asked}: {printable(str(self.answer))}, level {self.depth:g}"
+        if self.further is None:
+            return f"{said}, the best class"
+        if self.unlike:
+            return f"{said}, the root: the row scores lower than all calibration rows"
+        if self.limit == -math.inf:
+            return f"{said}, the root: there are too few calibration rows"
+        step = f"the step to {printable(str(self.further))} has a doubt of {self.doubt:.3g}"
+        return f"{said}; {step}, and below {self.limit:.3g} is needed"
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Why a row got its class; printed, it is readable.
 
@@ -71,6 +130,8 @@ class Explanation:
         Node name -> human title, where the model knows titles.
     shown : int
         How many features or words `to_text` shows at each node.
+    stop : Stop or None
+        Where the answer stops, when coverage or risk was asked for.
 
     >>> from taxolearn import OneVsRestSVM
     >>> explanation = OneVsRestSVM().fit([[-1.0, 0.0], [1.0, 0.5]], ["a", "b"]).explain([2.0, 0.0])
@@ -87,6 +148,7 @@ class Explanation:
     words: Contributions | None = None
     titles: Mapping[Hashable, str] = field(default_factory=dict)
     shown: int = 6
+    stop: Stop | None = None
 
     def __str__(self) -> str:
         return self.to_text()
@@ -124,6 +186,8 @@ class Explanation:
             found["nodes"].append(entry)
         if self.words is not None:
             found["words"] = _pairs("word", self.words)
+        if self.stop is not None:
+            found["stop"] = self.stop.to_dict()
         if self.titles:
             found["titles"] = {str(name): title for name, title in self.titles.items()}
         return found
@@ -146,6 +210,8 @@ class Explanation:
         if self.runners_up:
             others = ", ".join(f"{self._named(name)} {score:.3f}" for name, score in self.runners_up)
             lines.append(f"runners-up: {others}")
+        if self.stop is not None:
+            lines.append(self.stop.to_text())
         return "\n".join(lines)
 
     def _decision(self, node: NodeExplanation) -> str:

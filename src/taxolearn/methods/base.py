@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +22,7 @@ from taxolearn.explain import Explanation, explain, one_row
 from taxolearn.methods.fitted import Fitted
 from taxolearn.methods.inputs import check_rows, names_array
 from taxolearn.methods.parameters import estimator, parameter
+from taxolearn.methods.stopping import StopsWhenUnsure
 from taxolearn.problem import Problem, align_labels
 from taxolearn.problem.inputs import check_sample_weight
 from taxolearn.storage.classifiers import pack_classifier, unpack_classifier
@@ -30,7 +32,7 @@ from taxolearn.vectors import Vectors
 
 
 @estimator
-class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TaxonomyClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: vectors that score, and a decoder that answers.
 
     >>> from taxolearn import OneVsRestSVM
@@ -62,6 +64,7 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         self.classes_ = names_array(problem.classes, y)
         self._closed_labels = labels_are_closed(problem)
         self._indicator = None
+        self.coverage_ = None  # a new fit needs a new calibration
         if problem.labels.form == "indicator":
             # columns of the indicator, its type and whether it was sparse
             kind = str(y.dtype) if hasattr(y, "dtype") else "int64"
@@ -129,7 +132,18 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         scores = self.decoder_.scores(self.vectors_, rows, n_threads=self._n_threads)
         return 0.5 * (scores[:, 1] - scores[:, 0]) if self._binary else scores
 
-    def predict(self, X: Any, *, beam: int | None = None, decision: Any = None, inner: bool = False) -> Any:
+    def predict(
+        self,
+        X: Any,
+        *,
+        beam: int | None = None,
+        decision: Any = None,
+        inner: bool = False,
+        coverage: float | None = None,
+        risk: float | None = None,
+        by: str | None = None,
+        max_nodes: int | None = None,
+    ) -> Any:
         """The best class of each row, or its set of classes, in the form in which y was given to `fit`.
 
         Names and level tables give an array of names; lists of lists give lists of names; an indicator gives an
@@ -139,11 +153,19 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         `decision` says what is best, for this call: a word as in the parameter, a table of costs (a row per true class
         and a column per answer, in the order of `classes_`) or a function of the true and the answered name. The answer
         is then the class of least expected cost; with `inner=True` the node, so that a row may get an inner node.
+        With `coverage` or `risk`, after `calibrate`: the deepest node on the way to the best class that keeps the
+        promise, or with `max_nodes` a list of nodes that cover together. `by` as in `stops`, which says more.
 
         >>> from taxolearn import OneVsRestSVM
         >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).predict([[2.0]]).tolist()
         ['b']
         """
+        if coverage is not None or risk is not None or by is not None or max_nodes is not None:
+            if decision is not None or inner:
+                raise DataError(
+                    "a decision and a promised coverage or risk exclude each other; leave one of them out"
+                )
+            return self._stopped(X, coverage=coverage, risk=risk, by=by, max_nodes=max_nodes)
         answers, names = self._answers(X, None, beam, decision, inner)
         if self._indicator is not None:
             return self._as_indicator(answers, names)
@@ -203,17 +225,22 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         return matrix if sparse else matrix.toarray()
 
     def predict_path(
-        self, X: Any, *, beam: int | None = None, decision: Any = None, inner: bool = False
+        self, X: Any, *, beam: int | None = None, decision: Any = None, inner: bool = False, **promise: Any
     ) -> list[Any]:
         """The path from the top of the taxonomy to each predicted class (a list of paths per row with several labels).
 
-        `beam`, `decision` and `inner` as in `predict`.
+        `beam`, `decision`, `inner`, `coverage`, `risk`, `by` and `max_nodes` as in `predict`.
 
         >>> from taxolearn import OneVsRestSVM, Taxonomy
         >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
         >>> OneVsRestSVM(taxonomy=tree).fit([[-1.0], [1.0]], ["Cat", "Dog"]).predict_path([[2.0]])
         [('Animal', 'Dog')]
         """
+        if promise:
+            stopped = self.predict(X, decision=decision, inner=inner, **promise)
+            if isinstance(stopped, list):
+                return [[self._path(name) for name in row] for row in stopped]
+            return [self._path(name) for name in stopped.tolist()]
         answers, found = self._answers(X, None, beam, decision, inner)
         names = found.tolist()
         path = cache(lambda c: self._path(names[c]))  # many rows share a class, most classes have no row
@@ -289,12 +316,20 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         return self.taxonomy is not None or self._indicator is not None
 
     def explain(
-        self, x: Any, k: int = 6, runners_up: int = 3, *, label: Hashable = None, decision: Any = None
+        self,
+        x: Any,
+        k: int = 6,
+        runners_up: int = 3,
+        *,
+        label: Hashable = None,
+        decision: Any = None,
+        **promise: Any,
     ) -> Explanation:
         """Why one row gets its best class: its score, and the margin at each node of its path, by features.
 
         `k` features are shown by the explanation's `to_text`, and `runners_up` other classes are named;
-        `label` asks about another class than the best one, `decision` says which is the best, as in `predict`.
+        `label` asks about another class than the best one, `decision` says which is the best, as in `predict`. With
+        `coverage` or `risk` as in `predict` it also says where the answer stops, and why.
 
         >>> from taxolearn import OneVsRestSVM, Taxonomy
         >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
@@ -303,7 +338,8 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         (('Animal', 'Dog'), 'Cat', True)
         """
         label = self._decided_label(one_row(x), decision) if label is None else label
-        return explain(self, x, k=k, runners_up=runners_up, label=label)
+        found = explain(self, x, k=k, runners_up=runners_up, label=label)
+        return replace(found, stop=self._why_stopped(one_row(x), **promise)) if promise else found
 
     def _decided_label(self, x: Any, decision: Any) -> Hashable:
         """The best class of one row by another decision than the decoder's own; None: the decoder knows."""

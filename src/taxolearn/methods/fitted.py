@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy.typing as npt
 
 from taxolearn.certificates import Certificate
-from taxolearn.decoders import Decoder, Link
+from taxolearn.decoders import Coverage, Decoder, Link
 from taxolearn.structure import Taxonomy
 from taxolearn.vectors import Vectors
 
@@ -28,6 +28,7 @@ class Fitted:
         "decoder_": "Decoder: How scores become labels.",
         "thresholds_": "array: Above which score a class is predicted, with several labels per row.",
         "calibration_": "Link or None: How scores become probabilities, where that was learned on held-out rows.",
+        "coverage_": "Coverage or None: What `calibrate` learned from its rows.",
         "label_form_": "str: In which form y was given, and `predict` answers.",
         "n_iter_": "int: Passes of the solver.",
         "history_": "list of Progress: Bounds and seconds after each pass.",
@@ -46,5 +47,6 @@ class Fitted:
     label_form_: str
     data_: dict[str, Any]
     calibration_: Link | None
+    coverage_: Coverage | None
     _indicator: tuple[str, int, str, bool] | None
     _closed_labels = False  # whether rows have the ancestors of their labels as labels, too

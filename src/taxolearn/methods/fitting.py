@@ -36,6 +36,7 @@ from taxolearn.methods.parameters import (
     whole,
 )
 from taxolearn.methods.progress import reporter
+from taxolearn.methods.stopping import fit_and_calibrate
 from taxolearn.methods.warm_start import Kept, better_of, keep, mark_of, start_from
 from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem, make_problem
@@ -155,6 +156,9 @@ class CertifiedClassifier(TaxonomyClassifier):
             build=True,
             leaf_only=self.leaf_only,
         )
+        if self.coverage_holdout:
+            fit_and_calibrate(self, problem, y)
+            return self
         return self._fit_problem(self._with_products(problem), y)
 
     def _with_products(self, problem: Problem) -> Problem:

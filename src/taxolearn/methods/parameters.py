@@ -195,6 +195,15 @@ def share(name: str, value: Any) -> None:
         raise DataError(f"{name}={show(value)} is not allowed; give a share of rows between 0 and 1")
 
 
+def share_or_zero(name: str, value: Any) -> None:
+    """Must be 0 or a float between 0 and 1.
+
+    >>> share_or_zero("coverage_holdout", 0)
+    """
+    if isinstance(value, bool) or value != 0:
+        share(name, value)
+
+
 def number_or(*words: str) -> Check:
     """A check: must be a finite number or one of the words.
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn.certificates.base import Certificate
-from taxolearn.decoders import Best, Decoder, Link, Thresholds, decoder_of, link_of
+from taxolearn.decoders import Best, Coverage, Decoder, Link, Thresholds, decoder_of, link_of
 from taxolearn.errors import DataError, ModelError
 from taxolearn.problem.labels import Form
 from taxolearn.solvers.base import Status
@@ -51,6 +51,9 @@ def pack_classifier(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     calibration = getattr(estimator, "calibration_", None)
     if calibration is not None:
         arrays |= {f"calibration/{name}": array for name, array in calibration.arrays().items()}
+    coverage = getattr(estimator, "coverage_", None)
+    if coverage is not None:
+        arrays |= {f"coverage/{name}": array for name, array in coverage.arrays().items()}
     if hasattr(estimator, "node_weights_"):
         arrays["node_weights"] = np.array(estimator.node_weights_, dtype=np.float64)
     arrays |= {f"learned/{name}": array for name, array in estimator._learned_arrays().items()}
@@ -125,6 +128,7 @@ def unpack_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, *, full
     estimator.decoder_ = _decoder(header, arrays, n_classes, weights.n_classes)
     estimator.certificate_ = _certificate(entry(header, "certificate", dict), arrays)
     estimator.calibration_ = _calibration(arrays, estimator.decoder_)
+    estimator.coverage_ = _coverage(arrays, taxonomy)
     if "node_weights" in arrays:
         # flat methods have one a class, all others one a node
         count = n_classes if len(arrays["node_weights"]) == n_classes else n_columns
@@ -217,6 +221,12 @@ def _calibration(arrays: Arrays, decoder: Decoder) -> Link | None:
         return link_of(own, decoder.n_classes, decoder.several)
     except DataError as error:
         raise ModelError(str(error)) from None
+
+
+def _coverage(arrays: Arrays, taxonomy: Taxonomy | None) -> Coverage | None:
+    prefix = "coverage/"
+    own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+    return Coverage.from_arrays(own, 0 if taxonomy is None else taxonomy.n_nodes) if own else None
 
 
 def _classes(stored: dict[str, Any], taxonomy: Taxonomy | None) -> npt.NDArray[Any]:

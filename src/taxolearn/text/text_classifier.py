@@ -150,13 +150,39 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The best class of each text, or its set of classes, in the form in which y was given to `fit`.
 
         `beam`, here and below: search the taxonomy from the top down, as the estimator's `top_k` says. Other options
-        (`decision`, `inner`) are those of the estimator's method of the same name.
+        (`decision`, `inner`; after `calibrate` also `coverage`, `risk`, `by` and `max_nodes`, for answers that stop at
+        an inner node when unsure) are those of the estimator's method of the same name.
 
         >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
         >>> model.predict(["the femur"]).tolist()
         ['bone']
         """
         return self._ask("predict", texts, beam=beam, **options)
+
+    def calibrate(self, texts: Any, y: Any, *, max_nodes: int = 3) -> Self:
+        """Learn from texts that it was not fitted on how far down the model may answer; see the estimators' method.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> model = TextClassifier(OneVsRestSVM(Taxonomy.from_paths(["all/bone", "all/skin"])), TextFeatures())
+        >>> model = model.fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model = model.calibrate(["femur", "burnt skin", "femur"] * 10, ["bone", "skin", "bone"] * 10)
+        >>> model.predict(["the femur"], coverage=0.9).tolist()
+        ['bone']
+        """
+        self._ask("calibrate", texts, y, max_nodes=max_nodes)
+        return self
+
+    def stops(self, texts: Any, **promise: Any) -> Any:
+        """How far down each text is answered, and why not further; see the estimators' method.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> model = TextClassifier(OneVsRestSVM(Taxonomy.from_paths(["all/bone", "all/skin"])), TextFeatures())
+        >>> model = model.fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model = model.calibrate(["femur", "burnt skin", "femur"] * 10, ["bone", "skin", "bone"] * 10)
+        >>> model.stops(["the femur"], coverage=0.9).depth.tolist()
+        [1.0]
+        """
+        return self._ask("stops", texts, **promise)
 
     def predict_path(self, texts: Any, *, beam: int | None = None, **options: Any) -> list[Any]:
         """The path from the top of the taxonomy to each predicted class; a list of them with several labels.
@@ -242,6 +268,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         label: Hashable = None,
         decision: Any = None,
+        **promise: Any,
     ) -> Explanation:
         """Why one text gets its best class: as for any estimator, and also by the words of the text.
 
@@ -255,9 +282,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError(f"explain takes one text, a str, not {show(text)}")
         rows = self._rows([text])
         label = self.estimator_._decided_label(rows, decision) if label is None else label
+        found = self._explained(text, rows, k, runners_up, label)
+        return replace(found, stop=self.estimator_._why_stopped(rows, **promise)) if promise else found
+
+    def _explained(self, text: str, rows: Any, k: int, runners_up: int, label: Hashable) -> Explanation:
         if (
             not self.estimator_.vectors_.by_features
-        ):  # words have no part of their own in the products of a kernel
+        ):  # words have no part of their own in products of a kernel
             return explain(self.estimator_, rows, k=k, runners_up=runners_up, label=label, titles=self.titles)
         found = self.features_.feature_spans(text)
         columns = np.array([feature.column for feature in found], dtype=np.intp)
