@@ -26,6 +26,7 @@ COMMANDS = (
     "inspect",
     "explain",
     "audit",
+    "calibrate",
     "diff",
     "convert",
     "demo",

@@ -31,6 +31,10 @@ from taxolearn.structure import Taxonomy
 from taxolearn.vectors import Vectors
 
 
+def _threads(name: str, value: Any) -> None:
+    worker_count(value)
+
+
 @estimator
 class TaxonomyClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: vectors that score, and a decoder that answers.
@@ -49,7 +53,7 @@ class TaxonomyClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator
         kw_only=False,
     )
     n_jobs: int | None = parameter(
-        default=None, doc="Threads, as in scikit-learn: None is one, -1 all cores."
+        default=None, doc="Threads, as in scikit-learn: None is one, -1 all cores.", check=_threads
     )
 
     def __sklearn_tags__(self) -> Any:

@@ -183,7 +183,7 @@ class StopsWhenUnsure:
         )
         predicted = self.classes_[stops.predicted[0]]
         below = self.taxonomy_.named_path(predicted)
-        name = stops.names[0, 0]
+        name = stops.names.tolist()[0][0]
         place = below.index(name) if name in below else 0
         further = None if stops.at_class[0] else below[min(place + 1, len(below) - 1)]
         return Stop(
