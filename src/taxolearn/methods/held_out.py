@@ -69,9 +69,10 @@ class _Groups:
 
     def __init__(self, problem: Problem, seed: int, *, alone: bool = False) -> None:
         self._targets = problem.targets
-        marks = row_marks(problem.X, seed) ^ _mixed(row_marks(problem.targets, seed + 1))
+        marks: npt.NDArray[np.uint64] = row_marks(problem.X, seed) ^ _mixed(row_marks(problem.targets, seed + 1))
         if alone:  # every class has one row, given several times
-            marks = _mixed(marks + np.arange(1, len(marks) + 1, dtype=np.uint64))
+            places: npt.NDArray[np.uint64] = np.arange(1, len(marks) + 1, dtype=np.uint64)
+            marks = _mixed(np.add(marks, places, dtype=np.uint64))
         marks = np.where(problem.row_weight > 0, marks, np.uint64(0))
         found, first, self.group = np.unique(marks, return_index=True, return_inverse=True)
         some = np.flatnonzero(problem.row_weight[first] > 0)
