@@ -29,6 +29,10 @@ from taxolearn.structure import Taxonomy
 from taxolearn.vectors import Vectors
 
 
+def _workers(name: str, value: Any) -> None:
+    worker_count(value)
+
+
 @estimator
 class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: vectors that score, and a decoder that answers.
@@ -47,7 +51,7 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         kw_only=False,
     )
     n_jobs: int | None = parameter(
-        default=None, doc="Threads, as in scikit-learn: None is one, -1 all cores."
+        default=None, doc="Threads, as in scikit-learn: None is one, -1 all cores.", check=_workers
     )
 
     def __sklearn_tags__(self) -> Any:

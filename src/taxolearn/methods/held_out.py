@@ -69,7 +69,9 @@ class _Groups:
 
     def __init__(self, problem: Problem, seed: int, *, alone: bool = False) -> None:
         self._targets = problem.targets
-        marks: npt.NDArray[np.uint64] = row_marks(problem.X, seed) ^ _mixed(row_marks(problem.targets, seed + 1))
+        marks: npt.NDArray[np.uint64] = row_marks(problem.X, seed) ^ _mixed(
+            row_marks(problem.targets, seed + 1)
+        )
         if alone:  # every class has one row, given several times
             places: npt.NDArray[np.uint64] = np.arange(1, len(marks) + 1, dtype=np.uint64)
             marks = _mixed(np.add(marks, places, dtype=np.uint64))
