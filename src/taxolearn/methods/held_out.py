@@ -89,13 +89,14 @@ def _split(problem: Problem, groups: _Groups, order: Iterable[int], wanted: floa
     """Hold out groups in this order until they have so much weight; nothing where none can be."""
     left = np.asarray(problem.targets[groups.order].sum(axis=0)).ravel()
     most = max(1, _HELD_OUT_BYTES // (8 * problem.n_classes))
+    least = 0.5 * float(np.min(groups.weight[groups.group[groups.order]], initial=np.inf))
     chosen: list[Any] = []
     for row in order:
         weight = float(groups.weight[groups.group[row]])
-        if wanted < 0.5 * weight or len(chosen) >= most:
+        if wanted < least or len(chosen) >= most:
             break
         mine = groups.labels(row)
-        if np.all(left[mine] > 1):
+        if weight <= wanted + least and np.all(left[mine] > 1):
             left[mine] -= 1
             chosen.append(groups.group[row])
             wanted -= weight
