@@ -208,12 +208,15 @@ def test_tuned_thresholds_beat_zero_on_rare_labels() -> None:
     hidden = X @ rng.normal(size=(6, 5)) + 2.0 * rng.normal(size=(1200, 5))
     Y = (hidden > np.quantile(hidden, [0.95, 0.93, 0.9, 0.88, 0.5], axis=0).diagonal()).astype(int)
     train, test = slice(0, 800), slice(800, None)
-    found = {}
-    for how in ("zero", "tuned"):
-        model = OneVsRestSVM(thresholds=how, random_state=0).fit(X[train], Y[train])
-        found[how] = f1_score(Y[test], model.predict(X[test]), average="macro", zero_division=0)
-        assert model.thresholds_.any() == (how == "tuned")
-    assert found["tuned"] > found["zero"] + 0.05
+
+    def macro_f1(**options: Any) -> float:
+        model = OneVsRestSVM(serve="macro", **options).fit(X[train], Y[train])
+        assert model.thresholds_.any() == ("thresholds" in options)
+        return float(f1_score(Y[test], model.predict(X[test]), average="macro", zero_division=0))
+
+    # in the mean over draws of the held-out rows, of which one has few positives
+    tuned = np.mean([macro_f1(thresholds="tuned", random_state=seed) for seed in range(6)])
+    assert tuned > macro_f1() + 0.05
 
 
 def test_the_same_seed_gives_the_same_model() -> None:

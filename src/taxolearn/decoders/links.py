@@ -66,7 +66,7 @@ class Temperature:
         if not np.isfinite(top).all():  # the best classes have zero, also where scores are infinite
             with np.errstate(invalid="ignore"):
                 return np.where(scores == top, 0.0, slope * (scores.astype(np.float64) - top))
-        found = scores - top
+        found: Array = scores - top
         found *= scores.dtype.type(slope)
         return found
 

@@ -69,9 +69,12 @@ class _Groups:
 
     def __init__(self, problem: Problem, seed: int, *, alone: bool = False) -> None:
         self._targets = problem.targets
-        marks = row_marks(problem.X, seed) ^ _mixed(row_marks(problem.targets, seed + 1))
+        marks: npt.NDArray[np.uint64] = row_marks(problem.X, seed) ^ _mixed(
+            row_marks(problem.targets, seed + 1)
+        )
         if alone:  # every class has one row, given several times
-            marks = _mixed(marks + np.arange(1, len(marks) + 1, dtype=np.uint64))
+            places: npt.NDArray[np.uint64] = np.arange(1, len(marks) + 1, dtype=np.uint64)
+            marks = _mixed(np.add(marks, places, dtype=np.uint64))
         marks = np.where(problem.row_weight > 0, marks, np.uint64(0))
         found, first, self.group = np.unique(marks, return_index=True, return_inverse=True)
         some = np.flatnonzero(problem.row_weight[first] > 0)
@@ -86,13 +89,14 @@ def _split(problem: Problem, groups: _Groups, order: Iterable[int], wanted: floa
     """Hold out groups in this order until they have so much weight; nothing where none can be."""
     left = np.asarray(problem.targets[groups.order].sum(axis=0)).ravel()
     most = max(1, _HELD_OUT_BYTES // (8 * problem.n_classes))
+    least = 0.5 * float(np.min(groups.weight[groups.group[groups.order]], initial=np.inf))
     chosen: list[Any] = []
     for row in order:
         weight = float(groups.weight[groups.group[row]])
-        if wanted < 0.5 * weight or len(chosen) >= most:
+        if wanted < least or len(chosen) >= most:
             break
         mine = groups.labels(row)
-        if np.all(left[mine] > 1):
+        if weight <= wanted + least and np.all(left[mine] > 1):
             left[mine] -= 1
             chosen.append(groups.group[row])
             wanted -= weight
