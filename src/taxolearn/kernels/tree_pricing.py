@@ -176,7 +176,7 @@ def _select(
     negative = costs.negative[cls]
     for k in range(active.indptr[cls], active.indptr[cls + 1]):
         scores[active.rows[k]] = -np.inf  # works on it already
-    size = 0
+    size = np.int64(0)
     ignored = 0.0
     least = 0.1 * allowed / n
     for i in range(n):
@@ -244,7 +244,7 @@ def price_classes(
     strip = np.empty((min(_CLASSES_AT_A_TIME, room), n), dtype=scores.dtype)
     depth = 0
     node = top
-    at = 0
+    at = np.int64(0)
     done = start  # classes priced so far
     laid = start  # classes whose vectors stand in the block
     ready = start  # classes whose vectors stand in the block or in `wide`
