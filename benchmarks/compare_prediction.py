@@ -2,18 +2,18 @@
 
     python benchmarks/compare_prediction.py PEERS_PYTHON [LEAVES ...]
 
-PEERS_PYTHON is the interpreter of an environment with omikuji, napkinxc and scikit-learn; what it lacks is said and left
-out. Rows are generated tf-idf rows under a random taxonomy (20,000 features). omikuji (3 trees, its defaults) and napkinXC
-(probabilistic label tree, its defaults) learn their own trees from the same rows. Ours are node vectors over the taxonomy,
-made of duals that are 1 at the rows of a class and -0.1 at 20 rows drawn for it, so that vectors have the sizes and the
-overlaps of fitted ones; scikit-learn's LinearSVC gets the very same weights, one dense vector per class, where they
-fit into 4 GB.
+PEERS_PYTHON is the interpreter of an environment with omikuji, napkinxc and scikit-learn; what it lacks is said and
+left out. Rows are generated tf-idf rows under a random taxonomy (20,000 features). omikuji (3 trees) and napkinXC (a
+probabilistic label tree), both at their defaults, learn their own trees from the same rows. Ours are node vectors over
+the taxonomy, made of duals that are 1 at the rows of a class and -0.1 at 20 rows drawn for it, so that vectors have the
+sizes and the overlaps of fitted ones; scikit-learn's LinearSVC gets the very same weights, one dense vector per class,
+where they fit into 4 GB.
 
 Each runs in a process of its own, its model in memory; CPU seconds, all threads counted. Memory is what the process has
-grown by, model included, when all rows are answered. "Same" is the share of the 5 best that the exact search of the same
-model finds: for omikuji a beam of a thousand stands for that, napkinXC's search is exact, scikit-learn scores all classes
-and is compared with ours. Exits with 1 when our exact search is slower than scikit-learn's or answers otherwise, or a beam
-of 20 is slower than omikuji or napkinXC at any size.
+grown by, model included, when all rows are answered. "Same" is the share of the 5 best that the exact search of the
+same model finds: for omikuji a beam of a thousand stands for that, napkinXC's search is exact, scikit-learn scores all
+classes and is compared with ours. Exits with 1 when our exact search is slower than scikit-learn's or answers
+otherwise, or a beam of 20 is slower than omikuji or napkinXC at any size.
 """
 
 from __future__ import annotations
@@ -45,9 +45,7 @@ def make(folder: Path, n_leaves: int) -> None:
 
     rng = np.random.default_rng(0)
     n_rows, n_nodes = max(3 * n_leaves, 6_000) // 2 + ROWS, int(1.4 * n_leaves)
-    data = make_text_like(
-        n_rows, N_FEATURES, n_leaves, n_nodes, depth=6, mean_length=100.0, random_state=rng
-    )
+    data = make_text_like(n_rows, N_FEATURES, n_leaves, n_nodes, depth=6, mean_length=100.0, random_state=rng)
     number = {name: place for place, name in enumerate(data.taxonomy.leaves)}
     own = np.array([number[name] for name in data.y])
     X, asked, own = data.X[:-ROWS], data.X[-ROWS:], own[:-ROWS]
@@ -217,13 +215,20 @@ def run(way: str, folder: Path) -> dict[str, Any]:
 
 def measured(python: str, way: str, folder: Path) -> dict[str, Any] | str:
     """What a process of its own found, or why there is nothing."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "RAYON_NUM_THREADS": "1",
+    }
     if way in PEERS:
         environment["PYTHONPATH"] = ""
     command = [python if way in PEERS else sys.executable, __file__, "--run", way, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
-        return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"ended with {done.returncode}"
+        return (
+            done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"ended with {done.returncode}"
+        )
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 

@@ -32,8 +32,8 @@ class ExpectedLosses(NamedTuple):
 class Uncertain(NamedTuple):
     """Scores of rows and their uncertainty: s_il is normal with mean `scores`, and the node vectors are independent.
 
-    `spread` is rows x nodes, the variance t_in of u_n . x_i; `paths` classes x nodes, sparse or dense, `own` the class of
-    each row.
+    `spread` is rows x nodes, the variance t_in of u_n . x_i; `paths` classes x nodes, sparse or dense, and `own` the
+    class of each row.
     """
 
     scores: Array

@@ -42,8 +42,8 @@ def solve_interior_signs(
     """Minimise an objective whose penalty is 1/2 sum_ij K_ij |w_i . w_j|, by dense linear algebra.
 
     With S given the penalty is a quadratic form, for which `solve_interior` finds vectors and duals; S is then made the
-    best for these, in turns: the dual is jointly concave in duals and S, so that such a round raises it. From the second
-    on, steps of S are stretched towards where they lead, until a round gains nothing.
+    best for these, in turns: the dual is jointly concave in duals and S, so that such a round raises it. From the
+    second on, steps of S are stretched towards where they lead, until a round gains nothing.
 
     >>> from taxolearn.losses import sibling_hinge
     >>> from taxolearn.problem import make_problem

@@ -35,7 +35,7 @@ _FIRST_GAP, _FINEST_GAP = 1e-2, 1e-10  # largest and smallest gap that a turn of
 _FIRST_GAP_INSIDE = 0.1  # largest one of interior points, which reach closer gaps in a step or two
 _INNER_TOL_SHARE = 0.2  # gap that a turn of u is solved to, as a share of the joint gap,
 _LEAST_TOL_SHARE = 1e-4  # down to this where turns gain nothing
-_CORNER_TOL_SHARE = 0.5  # gap that u is solved to where it may be the last turn, as a share of the one asked for
+_CORNER_TOL_SHARE = 0.5  # gap that u is solved to in what may be the last turn, as a share of the joint one
 _LEAST_SCALE = 1e-10  # a scale of exactly zero could never rise again
 _ENOUGH_GAIN = 0.02  # a turn that gains a smaller share of the joint gap is slow
 _SLOW_TURNS = 5  # after so many slow turns a step towards a corner is made
@@ -159,7 +159,8 @@ class Alternation:
                 # often the best scales are a corner already: if not, an interior point has lost a dozen steps
                 self.scale = self._lifted(turn.corner)
             else:
-                self.interior = suits_interior(self._for_scales())  # few rows alone were a reason for two turns
+                # few rows alone are a reason for two turns only
+                self.interior = suits_interior(self._for_scales())
                 self._step(gained, turn.scale)
 
     def _turn(self) -> _Turn:

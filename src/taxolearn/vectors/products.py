@@ -11,7 +11,7 @@ from scipy import sparse
 # A feature-major copy of dense weights is kept for all row blocks up to this size, else made block by block.
 _MAX_COPY_BYTES = 512 * 2**20
 _MAX_DENSE_BYTES = 256 * 2**20  # of sparse weights that are multiplied as an array
-_DENSE_SHARE = 0.03  # of their entries that are not zero: an entry that is looked up costs as much as 30 in an array
+_DENSE_SHARE = 0.03  # of their entries: one that is looked up costs as much as 30 in an array
 _DENSE_PRODUCTS = 0.1  # with this many products per entry of the array, or more, making it pays
 _FEW_FEATURES = 2**23  # number of features up to which an array over all of them is cheap
 
