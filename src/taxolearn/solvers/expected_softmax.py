@@ -13,7 +13,7 @@ from taxolearn.losses import LossFacts, Softmax
 Array = npt.NDArray[np.float64]
 
 _TILTS = 5  # steps of the tilt per call: each gains a fraction of what the last one did
-_LEAST_GAIN = 1e-9  # by which a row's bound must fall for another step of its tilt
+_LEAST_GAIN = 1e-6  # by which a row's bound must fall for another step of its tilt
 _STEPS = (1.0, 0.5, 0.25, 0.125)  # lengths of a step that are tried until the bound falls
 
 
