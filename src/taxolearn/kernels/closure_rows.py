@@ -212,7 +212,7 @@ def dag_step(dag, flow, count, g, h):
     Nodes come and go from the top down.
     """
     nodes = flow.nodes
-    closure, found, _ = closure_of(dag, flow, nodes, 0, count, g)
+    closure, found, _ = closure_of(dag, flow, nodes, np.int64(0), count, g)
     at = 0
     for k in range(count):
         if flow.chosen[nodes[k]] == closure:

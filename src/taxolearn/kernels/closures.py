@@ -86,7 +86,7 @@ def best_closures(potentials, dag):
     )
     chosen = np.empty(n_nodes, np.int32)
     search = 0
-    size = 0
+    size = np.int64(0)
     for row in range(n_rows):
         potential = potentials[row]
         _give_upward(potential, dag, net)

@@ -214,7 +214,7 @@ def parse_rows(
     pos = 0
     row = 0
     nnz = 0
-    n_labels = 0
+    n_labels = np.int64(0)
     ascending = True
     indptr[0] = 0
     label_indptr[0] = 0

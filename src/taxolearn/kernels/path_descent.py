@@ -171,7 +171,7 @@ def sweep_paths(
         for j in range(width):
             before[j] = w[j]
         own = positive_rows[positive_indptr[c] : positive_indptr[c + 1]]
-        set_class(own, True, row_cost, positive_weight[c], negative_weight[c], sign, cost)
+        set_class(own, np.bool_(True), row_cost, positive_weight[c], negative_weight[c], sign, cost)
         total += descend_class(
             loss,
             rows,
@@ -242,7 +242,7 @@ def price_classes(
         if not counted[c]:
             continue
         own = positive_rows[positive_indptr[c] : positive_indptr[c + 1]]
-        set_class(own, True, row_cost, positive_weight[c], negative_weight[c], sign, cost)
+        set_class(own, np.bool_(True), row_cost, positive_weight[c], negative_weight[c], sign, cost)
         for i in range(n):
             working[c, i] = 0
             if cost[i] > 0.0:

@@ -60,7 +60,7 @@ def _best(space, size, theta, room, flow):
     if space.is_tree:
         return best_value(space.tree, size, theta, room)
     count = payers(space.dag, flow, size, theta, flow.nodes)
-    _, _, value = closure_of(space.dag, flow, flow.nodes, 0, count, theta)
+    _, _, value = closure_of(space.dag, flow, flow.nodes, np.int64(0), count, theta)
     return value
 
 
@@ -137,7 +137,7 @@ def ascend_all(
     before, after = np.zeros(size), np.zeros(size)
     chosen = np.empty(size, dtype=np.int64)
     change = np.empty(size)
-    filled = 0
+    filled = np.int64(0)
     counts = np.zeros(order.shape[0], dtype=np.int32)
     kept_nodes, kept_mu = (
         np.empty(8 * order.shape[0] + size, dtype=np.int32),
@@ -249,7 +249,7 @@ def ascend_some(rows, square, sets, cost, space, nodes, bias, bias_feature, slot
 
     gaps[i] is what row i had among these when it was visited; report[1] += that.
     """
-    size = 1
+    size = np.int64(1)
     for r in range(order.shape[0]):
         size = max(size, slots.count[order[r]])
     widest = nodes.shape[1]
@@ -269,7 +269,7 @@ def ascend_some(rows, square, sets, cost, space, nodes, bias, bias_feature, slot
         if stop[0] != 0:
             return
         i = order[r]
-        first, m = slots.start[i], slots.count[i]
+        first, m = slots.start[i], np.int64(slots.count[i])
         c = cost[i]
         if m < 2 or c <= 0.0:
             continue
@@ -297,7 +297,7 @@ def ascend_some(rows, square, sets, cost, space, nodes, bias, bias_feature, slot
             for q in range(1, m):
                 flow.nodes[q - 1] = chosen[q]
                 far_g[chosen[q]] = theta[q]
-            _, _, best = closure_of(space.dag, flow, flow.nodes, 0, m - 1, far_g)
+            _, _, best = closure_of(space.dag, flow, flow.nodes, np.int64(0), m - 1, far_g)
         gaps[i] = max(0.0, c * (best - spent))
         report[1] += gaps[i]
         if gaps[i] > _SETTLED * c * (abs(best) + abs(spent)):

@@ -95,7 +95,7 @@ def best_value(tree, size, theta, room):
             room.top_sum[p] += value
         if value > room.top_best[p]:
             room.top_best[p] = value
-    return _leaf_or(tree, 0, room.top_sum[0], room.top_best[0])
+    return _leaf_or(tree, np.int64(0), room.top_sum[0], room.top_best[0])
 
 
 @kernel
@@ -213,7 +213,7 @@ def _build(tree, at, g, h, room, ts, psis, start):
         total += room.zero[q]
         highest = max(highest, _slope(g[c], h[c], 0.0, psis[room.knot[q]]))
     room.total[at] = total
-    count = 0
+    count = np.int64(0)
     place = np.empty(events)
     bend = np.empty(events)
     if total > 0.0:
@@ -317,7 +317,7 @@ def tree_step(tree, size, g, h, room, ts, psis):
     entry for each; those of the root are not looked at.
     """
     found = _relevant(tree, size, g, h, room)
-    start = 0
+    start = np.int64(0)
     for at in range(found - 1, -1, -1):
         room.knot[at] = start
         if room.size[at] == 0:

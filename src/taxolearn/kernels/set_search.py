@@ -61,7 +61,7 @@ def search_sets(potentials, dag, must, max_steps):
     free = np.zeros(n_nodes, np.int8)
     ids = np.arange(n_nodes, dtype=np.int32)
     graph = Graph(ids, np.empty(n_nodes), dag.parent_indptr, dag.parent_indices, needs)
-    size = 0
+    size = np.int64(0)
     for row in range(n_rows):
         tolerance = 0.0
         for node in range(n_nodes):

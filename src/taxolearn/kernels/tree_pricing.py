@@ -83,41 +83,38 @@ def _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior,
     A parabola through three points, a few times over; only points that were tried and found better are taken.
     """
     width = biases.shape[0]
-    _total_losses(loss, scores, active, costs, start, biases, bias_feature, losses)
-    if bias_feature == 0.0:
-        return
     step = np.full(width, 0.02)
-    trial = np.empty(width)
+    trial = biases.copy()
     middle = np.empty(width)
     below = np.empty(width)
-    above = np.empty(width)
     found = np.empty(width)
-    for _ in range(_BIAS_ROUNDS):
-        for b in range(width):
-            middle[b] = losses[b] + 0.5 * (biases[b] - bias_prior) ** 2
-            trial[b] = biases[b] - step[b]
+    # where it stands, then below, above and at the vertex, over and over; one call of the losses compiles once
+    looks = 1 if bias_feature == 0.0 else 1 + 3 * _BIAS_ROUNDS
+    for look in range(looks):
         _total_losses(loss, scores, active, costs, start, trial, bias_feature, found)
         for b in range(width):
-            below[b] = found[b] + 0.5 * (trial[b] - bias_prior) ** 2
-            trial[b] = biases[b] + step[b]
-        _total_losses(loss, scores, active, costs, start, trial, bias_feature, found)
-        for b in range(width):
-            above[b] = found[b] + 0.5 * (trial[b] - bias_prior) ** 2
-            curvature = below[b] + above[b] - 2.0 * middle[b]
-            most = 16.0 * step[b]
-            move = most if below[b] > above[b] else -most
-            if curvature > 0.0:
-                vertex = 0.5 * step[b] * (below[b] - above[b]) / curvature
-                move = max(-most, min(most, vertex))
-            trial[b] = biases[b] + move
-        _total_losses(loss, scores, active, costs, start, trial, bias_feature, found)
-        for b in range(width):
-            move = abs(trial[b] - biases[b])
-            if found[b] + 0.5 * (trial[b] - bias_prior) ** 2 < middle[b]:
-                biases[b] = trial[b]
-                losses[b] = found[b]
-            # held back: look as far again; else closer
-            step[b] = move if move >= 16.0 * step[b] else max(0.25 * move, 0.02 * step[b])
+            value = found[b] + 0.5 * (trial[b] - bias_prior) ** 2
+            if look % 3 == 1:
+                below[b] = value
+                trial[b] = biases[b] + step[b]
+            elif look % 3 == 2:
+                curvature = below[b] + value - 2.0 * middle[b]
+                most = 16.0 * step[b]
+                move = most if below[b] > value else -most
+                if curvature > 0.0:
+                    vertex = 0.5 * step[b] * (below[b] - value) / curvature
+                    move = max(-most, min(most, vertex))
+                trial[b] = biases[b] + move
+            else:
+                move = abs(trial[b] - biases[b])
+                if look == 0 or value < middle[b]:
+                    biases[b] = trial[b]
+                    losses[b] = found[b]
+                    middle[b] = value
+                if look > 0:
+                    # held back: look as far again; else closer
+                    step[b] = move if move >= 16.0 * step[b] else max(0.25 * move, 0.02 * step[b])
+                trial[b] = biases[b] - step[b]
 
 
 @kernel
@@ -176,7 +173,7 @@ def _select(
     negative = costs.negative[cls]
     for k in range(active.indptr[cls], active.indptr[cls + 1]):
         scores[active.rows[k]] = -np.inf  # works on it already
-    size = 0
+    size = np.int64(0)
     ignored = 0.0
     least = 0.1 * allowed / n
     for i in range(n):
@@ -244,7 +241,7 @@ def price_classes(
     strip = np.empty((min(_CLASSES_AT_A_TIME, room), n), dtype=scores.dtype)
     depth = 0
     node = top
-    at = 0
+    at = np.int64(0)
     done = start  # classes priced so far
     laid = start  # classes whose vectors stand in the block
     ready = start  # classes whose vectors stand in the block or in `wide`

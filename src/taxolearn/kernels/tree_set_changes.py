@@ -92,7 +92,7 @@ def best_tree_sets_of(potentials, parent, subtree_end, must, most):
     alone = np.empty((n_nodes, most + 1), np.bool_)  # and none to those of larger ids
     value = np.empty(most + 1)
     share = np.empty(n_nodes, np.int32)
-    size = 0
+    size = np.int64(0)
     for row in range(n_rows):
         for node in range(n_nodes):
             for j in range(most + 1):

@@ -39,7 +39,7 @@ def best_tree_sets(potentials, parent, subtree_end, must):
     gain = np.zeros(n_nodes)  # sum of the positive children so far
     best = np.full(n_nodes, -np.inf)  # the best child so far
     best_child = np.full(n_nodes, -1, np.int32)
-    size = 0
+    size = np.int64(0)
     for row in range(n_rows):
         climb_tree(potentials[row], parent, subtree_end, must, value, pick, gain, best, best_child)
         if size + n_nodes > indices.shape[0]:

@@ -13,6 +13,7 @@ from taxolearn.losses import LossFacts, Softmax
 Array = npt.NDArray[np.float64]
 
 _TILTS = 5  # steps of the tilt per call: each gains a fraction of what the last one did
+_LEAST_GAIN = 1e-6  # by which a row's bound must fall for another step of its tilt
 _STEPS = (1.0, 0.5, 0.25, 0.125)  # lengths of a step that are tried until the bound falls
 
 
@@ -31,7 +32,8 @@ class ExpectedLosses(NamedTuple):
 class Uncertain(NamedTuple):
     """Scores of rows and their uncertainty: s_il is normal with mean `scores`, and the node vectors are independent.
 
-    `spread` is rows x nodes, the variance t_in of u_n . x_i; `paths` classes x nodes, `own` the class of each row.
+    `spread` is rows x nodes, the variance t_in of u_n . x_i; `paths` classes x nodes, sparse or dense, and `own` the
+    class of each row.
     """
 
     scores: Array
@@ -58,10 +60,14 @@ def expected_losses(rows: Uncertain, tilt: Array) -> ExpectedLosses:
     array([0.693147])
     """
     offset = 0.5 * np.asarray((rows.spread * (1.0 - 2.0 * tilt)) @ rows.paths.T)
-    shifted, loss = rows.scores + offset, Softmax()
+    shifted = rows.scores + offset
+    top = shifted.max(axis=1)
+    p = np.exp(shifted - top[:, None])
+    total = p.sum(axis=1)
     tilted = 0.5 * np.einsum("in,in,in->i", rows.spread, tilt, tilt)
-    losses = tilted + loss.value(shifted, rows.own) + offset[np.arange(len(offset)), rows.own]
-    return ExpectedLosses(losses, np.asarray(loss.probabilities(shifted) @ rows.paths), offset)
+    losses = tilted + np.log(total) + (top - rows.scores[np.arange(len(p)), rows.own])
+    p /= total[:, None]
+    return ExpectedLosses(losses, np.asarray(p @ rows.paths), offset)
 
 
 def better_tilt(rows: Uncertain, tilt: Array) -> tuple[Array, ExpectedLosses]:
@@ -76,18 +82,23 @@ def better_tilt(rows: Uncertain, tilt: Array) -> tuple[Array, ExpectedLosses]:
     [[0.5, 0.5]]
     """
     found = expected_losses(rows, tilt)
+    moving = np.arange(len(tilt))
     for _ in range(_TILTS):
         tilt, losses = tilt.copy(), found.losses.copy()
-        left = np.arange(len(tilt))
+        left, stays = moving, np.ones(len(tilt), dtype=bool)
         for step in _STEPS:
             tried = tilt[left] + step * (found.below[left] - tilt[left])
             new = expected_losses(rows.some(left), tried).losses
             lower = new < losses[left]
             tilt[left[lower]] = tried[lower]
+            stays[left[new < losses[left] - _LEAST_GAIN]] = False
             left = left[~lower]
             if not len(left):
                 break
         found = expected_losses(rows, tilt)
+        moving = moving[~stays[moving]]  # no step helped the others much, and none would the next time
+        if not len(moving):
+            break
     return tilt, found
 
 

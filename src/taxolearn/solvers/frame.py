@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from taxolearn.objective import Objective
 
@@ -234,20 +234,25 @@ def _factored(factor: Array, apart: bool) -> tuple[Array, Array]:
 def _decomposed(matrix: Array) -> tuple[Array, Array, Any]:
     scale = 1.0 / np.sqrt(np.diag(matrix))
     scaled = matrix * scale[:, None] * scale[None, :]
+    if not np.isfinite(scaled).all():
+        raise ValueError("the Hessian is not finite")
     ridge = 0.0
     while True:
-        try:
-            return scaled, scale, cho_factor(scaled + ridge * np.eye(len(scaled)), lower=True)
-        except np.linalg.LinAlgError:
-            ridge = max(_LEAST_RIDGE, 100 * ridge)
-            if ridge > _MOST_RIDGE:
-                raise
+        # LAPACK itself: SciPy's checks take longer than these matrices
+        lower, failed = dpotrf(scaled + ridge * np.eye(len(scaled)) if ridge else scaled, lower=True)
+        if not failed:
+            return scaled, scale, lower
+        ridge = max(_LEAST_RIDGE, 100 * ridge)
+        if ridge > _MOST_RIDGE:
+            raise np.linalg.LinAlgError("the Hessian is not positive definite")
 
 
 def _solved(part: tuple[Array, Array, Any], right: Array) -> Array:
     scaled, scale, lower = part
     right = right * scale
-    found = cho_solve(lower, right)
-    found += cho_solve(lower, right - scaled @ found)
+    if not np.isfinite(right).all():
+        raise ValueError("the right-hand side is not finite")
+    found = dpotrs(lower, right, lower=True)[0]
+    found += dpotrs(lower, right - scaled @ found, lower=True)[0]
     step: Array = found * scale
     return step

@@ -28,7 +28,10 @@ from taxolearn.vectors import ClassVectors
 Array = npt.NDArray[np.float64]
 
 REQUIRES = Requires(("siblings",), absolute=True, starts=False)
-_INNER = 0.2  # share of the tolerated gap that each solve for given signs may leave
+_INNER = 0.2  # share of the tolerated gap that each solve for given signs may leave,
+_OF_LAST = 0.1  # or of the gap that was left by the last one, where that is more,
+_FIRST_GAP = 0.1  # and this gap at most
+_LONGEST = 1.0  # times its length that a step of the signs is stretched by, at most
 _LEAST_GAIN = 0.99  # a round that leaves more of the gap than this share has done nothing,
 _PATIENCE = 3  # and after so many of them rounding is what is left
 
@@ -39,7 +42,8 @@ def solve_interior_signs(
     """Minimise an objective whose penalty is 1/2 sum_ij K_ij |w_i . w_j|, by dense linear algebra.
 
     With S given the penalty is a quadratic form, for which `solve_interior` finds vectors and duals; S is then made the
-    best for these, in turns: the dual is jointly concave in duals and S, so that every round raises it.
+    best for these, in turns: the dual is jointly concave in duals and S, so that such a round raises it. From the
+    second on, steps of S are stretched towards where they lead, until a round gains nothing.
 
     >>> from taxolearn.losses import sibling_hinge
     >>> from taxolearn.problem import make_problem
@@ -53,11 +57,15 @@ def solve_interior_signs(
     check_requirements("interior", REQUIRES, objective)
     geometry = Orthogonal(objective.tie, None)
     with limits.run() as run:
-        found = _Best(objective)
+        found, steps_of_signs = _Best(objective), _Steps()
         rounds = Rounds(limits, run, watch, lambda: found.dual)
-        last, waited, steps, stuck = np.inf, 0, 0, False
+        last, waited, steps, stuck, bold = np.inf, 0, 0, False, True
         while True:
-            inner = replace(limits, tol=_INNER * limits.tol, max_seconds=run.clock.left, engine=run.engine)
+            # rounds that gained little were too bold
+            bold, tol = bold and not waited, _INNER * limits.tol
+            if bold:
+                tol = max(tol, min(_FIRST_GAP, _OF_LAST * found.relative_gap))
+            inner = replace(limits, tol=tol, max_seconds=run.clock.left, engine=run.engine)
             tie = Factor(sp.csr_array(_root(geometry)))
             solution = solve_interior(replace(objective, tie=tie), inner)
             vectors = _of_units(solution.vectors, objective.bias_feature)
@@ -69,12 +77,35 @@ def solve_interior_signs(
             if waited > _PATIENCE:
                 stuck = True
                 break
-            pulls = _signed(geometry) @ vectors
+            pulls, before = _signed(geometry) @ vectors, geometry.signs.copy()
             geometry.learn(pulls[:, :-1], pulls[:, -1])
+            geometry.signs = steps_of_signs.further(before, geometry.signs, plain=not bold)
     status = Status.ROUNDING if stuck and not rounds.converged else rounds.status
     return Solution(
         found.vectors, found.dual, status, steps, rounds.history, {"signs": found.signs}, found.signs
     )
+
+
+class _Steps:
+    """The steps that signs take. Each is a share of the one before, so that two of them tell where they lead to: that
+    is where signs go next (Anderson's acceleration of depth one; any signs within their bounds give valid duals)."""
+
+    def __init__(self) -> None:
+        self.signs: Array | None = None
+        self.step: Array | None = None
+
+    def further(self, before: Array, signs: Array, plain: bool) -> Array:
+        """The signs to go on with, those best for the last duals being `signs`; with `plain` exactly these."""
+        step, last, last_signs = signs - before, self.step, self.signs
+        self.signs, self.step = signs.copy(), step
+        if plain or last is None or last_signs is None:
+            return signs
+        change = step - last
+        square = float(change @ change)
+        if not square > 0:
+            return signs
+        further = min(-float(step @ change) / square, _LONGEST)
+        return np.asarray(np.clip(signs + max(0.0, further) * (signs - last_signs), -1.0, 1.0))
 
 
 class _Best:
@@ -89,6 +120,10 @@ class _Best:
     @property
     def gap(self) -> float:
         return self.primal - self.lower
+
+    @property
+    def relative_gap(self) -> float:
+        return self.gap / self.primal if np.isfinite(self.primal) and self.primal > 0 else 1.0
 
     def take(self, objective: Objective, geometry: Orthogonal, solution: Solution, vectors: Array) -> None:
         """Keep what is better than before of a solution for the signs of the geometry."""

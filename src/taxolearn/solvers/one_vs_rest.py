@@ -304,7 +304,8 @@ class _OneVsRest:
         """
         if self.mirrored:
             only = parts.get(1, sp.csr_array((1, width)))
-            return sp.csr_array(sp.vstack([mirror * only, only], format="csr"))
+            data, indices = np.concatenate((mirror * only.data, only.data)), np.tile(only.indices, 2)
+            return sp.csr_array((data, indices, only.nnz * np.arange(3)), shape=(2, width))
         counts = np.zeros(self.problem.n_classes, dtype=np.int64)
         found = [parts[first] for first in sorted(parts)]
         for first, part in parts.items():

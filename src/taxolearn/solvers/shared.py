@@ -32,8 +32,10 @@ from taxolearn.ties import PathSum, SharedTie
 REQUIRES = Requires(("structured",), paths=True, learned=True)
 
 _FIRST_GAP, _FINEST_GAP = 1e-2, 1e-10  # largest and smallest gap that a turn of u is solved to
+_FIRST_GAP_INSIDE = 0.1  # largest one of interior points, which reach closer gaps in a step or two
 _INNER_TOL_SHARE = 0.2  # gap that a turn of u is solved to, as a share of the joint gap,
 _LEAST_TOL_SHARE = 1e-4  # down to this where turns gain nothing
+_CORNER_TOL_SHARE = 0.5  # gap that u is solved to in what may be the last turn, as a share of the joint one
 _LEAST_SCALE = 1e-10  # a scale of exactly zero could never rise again
 _ENOUGH_GAIN = 0.02  # a turn that gains a smaller share of the joint gap is slow
 _SLOW_TURNS = 5  # after so many slow turns a step towards a corner is made
@@ -122,7 +124,8 @@ class Alternation:
         self.primal, self.lower, self.done = np.inf, -np.inf, 0
         self.pace = _Pace()
         self.history: list[Progress] = []
-        self.interior = suits_interior(self._for_scales())
+        self.interior = suits_interior(self._for_scales(), begun=start.dual is not None)
+        self.at_corner = False
         self.best_solution: Solution | None = (
             None  # only of interior points: their vectors are not those of a dual
         )
@@ -151,12 +154,22 @@ class Alternation:
             )  # duals are kept, vectors are not: there is room for them once
             if over:
                 return self._solution(solution, converged)
-            self._step(gained, turn.scale)
+            self.at_corner = self.interior and len(self.history) == 1
+            if self.at_corner:
+                # often the best scales are a corner already: if not, an interior point has lost a dozen steps
+                self.scale = self._lifted(turn.corner)
+            else:
+                # few rows alone are a reason for two turns only
+                self.interior = suits_interior(self._for_scales())
+                self._step(gained, turn.scale)
 
     def _turn(self) -> _Turn:
         """The turn of u, the turn of a, and both bounds on the joint optimum."""
         gap = self.history[-1].gap if self.history else 1.0
-        tol = max(min(_FIRST_GAP, self.pace.tol_share * gap), _FINEST_GAP)
+        first = _FIRST_GAP_INSIDE if self.interior else _FIRST_GAP
+        tol = max(min(first, self.pace.tol_share * gap), _FINEST_GAP)
+        if self.at_corner:
+            tol = min(tol, _CORNER_TOL_SHARE * self.limits.tol)
         solution = self.turn_of_vectors(tol, self.limits.max_iter - self.done)
         self.dual, self.done = solution.dual, self.done + solution.n_iter
         last = solution.history[-1]

@@ -92,11 +92,13 @@ def solve_side_by_side(shared: DenseRows, classes: Ids, clock: Clock) -> SolvedS
         patience, steps = int(_NEWTON_STEPS * _newton_cost(n, d)), 0
         if patience >= _LEAST_STEPS and shared.X.size * len(classes) >= _SINGLE_SIZE:
             first = _Side(shared, classes, z.astype(np.float32))
-            if first.is_finite:
+            if first.begin():
                 steps = first.minimise(_AIM * shared.tol, clock, patience)
                 z = first.found.astype(np.float64)
         side = _Side(shared, classes, z)
-        steps += side.minimise(shared.tol, clock, patience - steps if patience >= _LEAST_STEPS else 0)
+        if patience >= _LEAST_STEPS:
+            side.begin()
+            steps += side.minimise(shared.tol, clock, patience - steps)
         steps += newton(side, shared.tol, clock, shared.max_iter - steps)
         return side.solved(steps)
 
@@ -144,18 +146,20 @@ class _Side:
         self.bias = self.dtype(shared.bias_feature)
         self.scores = self._scores(z) if z.any() else np.zeros_like(self.sign)
         self.of_all = self.scores, self.sign, self.cost
-        self.way_scores = np.zeros_like(self.scores)
-        self.gradient = np.zeros_like(self.scores)
-        every = np.arange(len(classes))
-        self.losses, _ = self._evaluate(np.zeros(len(classes)), every)
-        self.drawn = self._drawn()
-        self.pairs: list[tuple[Floats, Floats, Floats]] = []
         self.primal, self.gap = np.zeros(len(classes)), np.full(len(classes), np.inf)
         self.converged = np.zeros(len(classes), dtype=bool)
-        self.metric = RowMetric(
-            self.X, shared.bias_feature, (self.X.shape[1], len(classes)), True, len(classes)
-        )
-        self.is_finite = bool(self.metric.is_finite and np.isfinite(self.losses).all())
+
+    def begin(self) -> bool:
+        """What the steps need besides scores; whether all of it is finite in this precision."""
+        n_classes = len(self.at)
+        self.way_scores = np.zeros_like(self.scores)
+        self.gradient = np.zeros_like(self.scores)
+        self.losses, _ = self._evaluate(np.zeros(n_classes), np.arange(n_classes))
+        self.drawn = self._drawn()
+        self.pairs: list[tuple[Floats, Floats, Floats]] = []
+        shape = (self.X.shape[1], n_classes)
+        self.metric = RowMetric(self.X, self.shared.bias_feature, shape, True, n_classes)
+        return bool(self.metric.is_finite and np.isfinite(self.losses).all())
 
     def _scores(self, z: Floats) -> Floats:
         scores = self.X @ z[:-1]

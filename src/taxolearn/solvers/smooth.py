@@ -47,9 +47,13 @@ class TiedVariables:
         by_feature = self.tie.facts.by_feature
         self.matrix, self.columns, self.root_scale = _columns(self.tie)
         self.own_scale = self.root_scale if by_feature else None  # features x columns, besides the factor
+        may_turn = turned and self.tie.facts.shares and not by_feature
+        if not may_turn and self.matrix.shape[0] * self.matrix.shape[1] <= _DENSE_SIZE:
+            self.turn, dense = None, self.matrix.toarray()[:, self.columns]
+            self.factor = dense if by_feature else dense * self.root_scale
+            return
         used = self.matrix[:, self.columns]
         factor = sp.csr_array(used if by_feature else used * self.root_scale[None, :])
-        may_turn = turned and self.tie.facts.shares and not by_feature
         has_losses = self.problem.counted if objective.loss.facts.kind == "margin" else slice(None)
         self.turn = _turn(factor, factor[has_losses], self.problem.X) if may_turn else None
         self.factor = _handy(factor) if self.turn is None else factor @ self.turn

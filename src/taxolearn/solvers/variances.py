@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -32,6 +33,7 @@ Ids = npt.NDArray[np.intp]
 
 REQUIRES = Requires(("softmax",), paths=True, by_feature=True)
 _MOST_NUMBERS = 2**28  # variances of all nodes and features, and of all nodes and rows: 2 GB each
+_DENSE_PATHS = 2**12  # classes x nodes, up to which paths are kept dense
 _TURNS = 2  # of tilt and posterior variances per round
 _SHORTEST_STEP = 1e-3  # of the posterior variances
 _LEAST_VARIANCE = 1e-12  # a variance of zero could never rise again
@@ -165,7 +167,9 @@ class _Learning:
         self.asked, self.among = asked, among
         self.nodes = np.flatnonzero(rules.groups >= 0)
         self.group = rules.groups[self.nodes]
-        self.paths = sp.csr_array(objective.tie.paths[:, self.nodes])
+        paths = sp.csr_array(objective.tie.paths[:, self.nodes])
+        # products with a small matrix take less time than SciPy takes to begin with a sparse one
+        self.paths: Any = paths.toarray() if math.prod(paths.shape) <= _DENSE_PATHS else paths
         problem = objective.problem
         _check_sizes(problem, len(self.nodes))
         self.own, weight = problem.one_label

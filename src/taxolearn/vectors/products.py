@@ -10,6 +10,9 @@ from scipy import sparse
 
 # A feature-major copy of dense weights is kept for all row blocks up to this size, else made block by block.
 _MAX_COPY_BYTES = 512 * 2**20
+_MAX_DENSE_BYTES = 256 * 2**20  # of sparse weights that are multiplied as an array
+_DENSE_SHARE = 0.03  # of their entries: one that is looked up costs as much as 30 in an array
+_DENSE_PRODUCTS = 0.1  # with this many products per entry of the array, or more, making it pays
 _FEW_FEATURES = 2**23  # number of features up to which an array over all of them is cheap
 
 Product = Callable[[Any], np.ndarray[Any, Any]]
@@ -32,10 +35,22 @@ def row_product(coef: Any, X: Any) -> Product:
             return _by_few_features(coef)
         if X.nnz > coef.shape[1]:
             by_feature = coef.T.tocsr()
+            if _better_dense(by_feature, X):
+                by_feature = by_feature.toarray()
+                return lambda block: np.asarray(block @ by_feature)
             return lambda block: (block @ by_feature).toarray()
         # With few entries in X, turning the weights round would cost more than the product.
         return lambda block: (coef @ block.T.tocsr()).toarray().T
     return _sparse_by_dense(coef, X)
+
+
+def _better_dense(by_feature: Any, X: Any) -> bool:
+    """Whether zeros among sparse weights are better multiplied than skipped: few of them, and many rows."""
+    size = by_feature.shape[0] * by_feature.shape[1]
+    if by_feature.nnz < _DENSE_SHARE * size or size * by_feature.dtype.itemsize > _MAX_DENSE_BYTES:
+        return False
+    products = X.nnz * (by_feature.nnz / max(1, by_feature.shape[0]))
+    return bool(products >= _DENSE_PRODUCTS * size)
 
 
 def _by_few_features(coef: Any) -> Product:
