@@ -21,9 +21,10 @@ _LEAST_POINTS = 32  # of a quadrature
 _ROUNDING = 1e-10  # of an expectation, which is at most 1
 
 
-def falling(space: LabelSpace, probabilities: npt.ArrayLike) -> Floats:
+def falling(space: LabelSpace, probabilities: npt.ArrayLike, combine: str = "mean") -> Floats:
     """Probabilities, rows x nodes, that never rise from a parent to its child: what was given for a node is replaced by
-    the mean of the lowest of it and all nodes above, and the highest of it and all nodes below. The root has 1.
+    the mean of the lowest of it and all nodes above, and the highest of it and all nodes below; or by one of the two
+    (`combine="min"`, `"max"`). The root has 1.
 
     >>> from taxolearn import Taxonomy
     >>> space = LabelSpace.over(Taxonomy.from_paths(["Cat/Lion", "Dog"]), ["Lion", "Dog"])
@@ -40,7 +41,8 @@ def falling(space: LabelSpace, probabilities: npt.ArrayLike) -> Floats:
     for node in range(space.n_nodes - 1, 0, -1):
         for parent in parents[start[node] : start[node + 1]].tolist():
             np.maximum(highest[parent], highest[node], out=highest[parent])
-    return np.ascontiguousarray((0.5 * (lowest + highest)).T)
+    found = {"min": lowest, "max": highest}.get(combine)
+    return np.ascontiguousarray((0.5 * (lowest + highest) if found is None else found).T)
 
 
 def expected_f1_sets(

@@ -62,7 +62,7 @@ def explain(
     >>> [name for name, _ in explanation.contributions]
     ['x0', '(intercept)']
     """
-    rows = estimator._rows(_one_row(x))
+    rows = estimator._rows(one_row(x))
     if rows.shape[0] != 1:
         raise DataError(f"explain takes one row, not {rows.shape[0]}; call it for each row")
     names = getattr(estimator, "feature_names_in_", None)
@@ -130,8 +130,12 @@ def _titles(
     return {name: title for name, title in (found | dict(titles or {})).items() if name in mentioned}
 
 
-def _one_row(x: Any) -> Any:
-    """A row that was given without the second pair of brackets gets it."""
+def one_row(x: Any) -> Any:
+    """A row that was given without the second pair of brackets gets it.
+
+    >>> one_row([1.0, 2.0]).shape
+    (1, 2)
+    """
     if sp.issparse(x):
         return x if x.ndim == 2 else x.reshape(1, -1)
     try:

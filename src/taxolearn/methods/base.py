@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from taxolearn.certificates import Certificate
-from taxolearn.decoders import Answers, Decoder
+from taxolearn.decoders import Answers, Decoder, labels_are_closed
 from taxolearn.engines import worker_count
 from taxolearn.errors import DataError
-from taxolearn.explain import Explanation, explain
+from taxolearn.explain import Explanation, explain, one_row
+from taxolearn.methods.fitted import Fitted
 from taxolearn.methods.inputs import check_rows, names_array
 from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.problem import Problem, align_labels
@@ -27,42 +27,6 @@ from taxolearn.storage.classifiers import pack_classifier, unpack_classifier
 from taxolearn.storage.writing import save_model
 from taxolearn.structure import Taxonomy
 from taxolearn.vectors import Vectors
-
-if TYPE_CHECKING:
-    from taxolearn.solvers import Progress
-
-
-class Fitted:
-    """What a fit leaves behind; no parameters."""
-
-    _fitted: ClassVar[Mapping[str, str]] = {
-        "classes_": "array: The labels learned, in the order of the columns of scores.",
-        "taxonomy_": "Taxonomy or None: The given one, or the one that y spells.",
-        "certificate_": "Certificate: Upper and lower bound on the optimum, recomputed after the fit.",
-        "vectors_": "Vectors: What scores rows: one vector per class, node or decision, or support rows.",
-        "coef_, intercept_": "arrays: The vectors and intercepts of the classes, classes x features.",
-        "decoder_": "Decoder: How scores become labels.",
-        "thresholds_": "array: Above which score a class is predicted, with several labels per row.",
-        "calibration_": "pair of arrays or None: Slopes and offsets of the sigmoids behind `predict_proba`.",
-        "label_form_": "str: In which form y was given, and `predict` answers.",
-        "n_iter_": "int: Passes of the solver.",
-        "history_": "list of Progress: Bounds and seconds after each pass.",
-        "n_features_in_": "int: Number of features.",
-        "feature_names_in_": "array: Names of the features, where X was a table with names.",
-        "data_": "dict: Number of rows and a fingerprint of what the model was fitted on.",
-    }
-    vectors_: Vectors
-    decoder_: Decoder
-    classes_: npt.NDArray[Any]
-    certificate_: Certificate
-    n_iter_: int
-    n_features_in_: int
-    taxonomy_: Taxonomy | None
-    history_: list[Progress]
-    label_form_: str
-    data_: dict[str, Any]
-    calibration_: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None
-    _indicator: tuple[str, int, str, bool] | None
 
 
 @estimator
@@ -96,6 +60,7 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         """Keep what is needed to answer in the form in which y was given."""
         self.label_form_, self.taxonomy_ = problem.labels.form, problem.taxonomy
         self.classes_ = names_array(problem.classes, y)
+        self._closed_labels = labels_are_closed(problem)
         self._indicator = None
         if problem.labels.form == "indicator":
             # columns of the indicator, its type and whether it was sparse
@@ -164,68 +129,93 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         scores = self.decoder_.scores(self.vectors_, rows, n_threads=self._n_threads)
         return 0.5 * (scores[:, 1] - scores[:, 0]) if self._binary else scores
 
-    def predict(self, X: Any, *, beam: int | None = None) -> Any:
+    def predict(self, X: Any, *, beam: int | None = None, decision: Any = None, inner: bool = False) -> Any:
         """The best class of each row, or its set of classes, in the form in which y was given to `fit`.
 
         Names and level tables give an array of names; lists of lists give lists of names; an indicator gives an
         indicator. With several labels per row, those whose score is above the class's threshold are predicted.
         `beam` as in `top_k`; of several labels it finds at most so many per row.
 
+        `decision` says what is best, for this call: a word as in the parameter, a table of costs (a row per true class
+        and a column per answer, in the order of `classes_`) or a function of the true and the answered name. The answer
+        is then the class of least expected cost; with `inner=True` the node, so that a row may get an inner node.
+
         >>> from taxolearn import OneVsRestSVM
         >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).predict([[2.0]]).tolist()
         ['b']
         """
-        answers = self.decode(X, beam=beam)
+        answers, names = self._answers(X, None, beam, decision, inner)
         if self._indicator is not None:
-            return self._as_indicator(answers)
+            return self._as_indicator(answers, names)
         if self.label_form_ != "sets":
-            return self.classes_[answers.ids]
+            return names[answers.ids]
         # in the order of the classes, not of their scores
         rows = np.repeat(np.arange(len(answers.indptr) - 1), np.diff(answers.indptr))
-        names = self.classes_[answers.ids[np.lexsort((answers.ids, rows))]].tolist()
-        return [names[start:end] for start, end in pairwise(answers.indptr.tolist())]
+        found = names[answers.ids[np.lexsort((answers.ids, rows))]].tolist()
+        return [found[start:end] for start, end in pairwise(answers.indptr.tolist())]
 
-    def decode(self, X: Any, *, k: int | None = None, beam: int | None = None) -> Answers:
+    def decode(
+        self,
+        X: Any,
+        *,
+        k: int | None = None,
+        beam: int | None = None,
+        decision: Any = None,
+        inner: bool = False,
+    ) -> Answers:
         """The predicted classes of each row, best first, as numbers into `classes_`, and their scores.
 
         All other answers are made of these. With k, the k best classes of each row instead, which begin with the
-        predicted ones.
+        predicted ones. `decision` and `inner` as in `predict`; with `inner` numbers are those of the taxonomy's nodes.
 
         >>> from taxolearn import OneVsRestSVM
         >>> answers = OneVsRestSVM().fit([[-1.0], [0.0], [1.0]], ["a", "b", "c"]).decode([[2.0], [-2.0]])
         >>> answers.indptr.tolist(), answers.ids.tolist()
         ([0, 1, 2], [2, 0])
         """
-        rows = self._rows(X)
-        if k is None:
-            return self.decoder_.decode(self.vectors_, rows, beam=beam, n_threads=self._n_threads)
-        best, scores = self.decoder_.top_k(self.vectors_, rows, k, beam=beam, n_threads=self._n_threads)
-        return Answers(best.shape[1] * np.arange(len(best) + 1), best.ravel(), scores.ravel())
+        return self._answers(X, k, beam, decision, inner)[0]
 
-    def _as_indicator(self, answers: Answers) -> Any:
+    def _answers(
+        self, X: Any, k: int | None, beam: int | None, decision: Any, inner: bool
+    ) -> tuple[Answers, npt.NDArray[Any]]:
+        """The predicted or the k best answers of each row, and the names that they are numbers of."""
+        rows = self._rows(X)
+        decoder, names = self._deciding(decision, inner)
+        if k is None:
+            return decoder.decode(self.vectors_, rows, beam=beam, n_threads=self._n_threads), names
+        best, scores = decoder.top_k(self.vectors_, rows, k, beam=beam, n_threads=self._n_threads)
+        return Answers(best.shape[1] * np.arange(len(best) + 1), best.ravel(), scores.ravel()), names
+
+    def _deciding(self, decision: Any, inner: bool = False) -> tuple[Decoder, npt.NDArray[Any]]:
+        """The decoder that decides so, and the names that its answers are numbers of."""
+        return self.decoder_, self.classes_
+
+    def _as_indicator(self, answers: Answers, names: npt.NDArray[Any]) -> Any:
         assert self._indicator is not None
         _, width, dtype, sparse = self._indicator
-        columns = np.arange(len(self.classes_))
+        columns = np.arange(len(names))
         if self.taxonomy_ is not None:
-            columns = np.asarray(self.taxonomy_.ids_of(self.classes_.tolist()))
+            columns = np.asarray(self.taxonomy_.ids_of(names.tolist()))
         ones = np.ones(len(answers.ids), dtype=dtype)
         shape = (len(answers.indptr) - 1, width)
         matrix = sp.csr_array((ones, columns[answers.ids], answers.indptr), shape=shape)
         matrix.sort_indices()
         return matrix if sparse else matrix.toarray()
 
-    def predict_path(self, X: Any, *, beam: int | None = None) -> list[Any]:
+    def predict_path(
+        self, X: Any, *, beam: int | None = None, decision: Any = None, inner: bool = False
+    ) -> list[Any]:
         """The path from the top of the taxonomy to each predicted class (a list of paths per row with several labels).
 
-        `beam` as in `predict`.
+        `beam`, `decision` and `inner` as in `predict`.
 
         >>> from taxolearn import OneVsRestSVM, Taxonomy
         >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
         >>> OneVsRestSVM(taxonomy=tree).fit([[-1.0], [1.0]], ["Cat", "Dog"]).predict_path([[2.0]])
         [('Animal', 'Dog')]
         """
-        answers = self.decode(X, beam=beam)
-        names = self.classes_.tolist()
+        answers, found = self._answers(X, None, beam, decision, inner)
+        names = found.tolist()
         path = cache(lambda c: self._path(names[c]))  # many rows share a class, most classes have no row
         if not self.decoder_.several:
             return [path(c) for c in answers.ids.tolist()]
@@ -237,13 +227,24 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         return (name,) if self.taxonomy_ is None else self.taxonomy_.shown_path(name)
 
     def top_k(
-        self, X: Any, k: int = 5, *, beam: int | None = None
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        beam: int | None = None,
+        decision: Any = None,
+        inner: bool = False,
+        probability: bool = False,
+    ) -> tuple[npt.NDArray[Any], ...]:
         """The k best classes of each row, best first, and their scores, without a rows x classes matrix.
 
         With `beam` the taxonomy is searched from the top down: of each level only the `beam` nodes with the best
         scores are looked below. That is quicker on large taxonomies, and may miss the best class. It needs vectors
         at the nodes; methods, or sizes, that keep one vector per class say so.
+
+        `decision` and `inner` as in `predict`; scores are then minus expected costs. With `probability=True` a third
+        and a fourth array: the probabilities of the k classes, and what is left over in each row for all others (with
+        several labels per row, how many others are to be expected).
 
         >>> from taxolearn import OneVsRestSVM
         >>> names, scores = OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).top_k([[3.0]], 2)
@@ -251,8 +252,17 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         ((1, 2), (1, 2))
         """
         rows = self._rows(X)
-        best, scores = self.decoder_.top_k(self.vectors_, rows, k, beam=beam, n_threads=self._n_threads)
-        return self.classes_[best], scores
+        decoder, names = self._deciding(decision, inner)
+        best, scores = decoder.top_k(self.vectors_, rows, k, beam=beam, n_threads=self._n_threads)
+        if not probability:
+            return names[best], scores
+        if inner:
+            raise DataError("what is left over is about classes; with inner=True ask `node_proba`")
+        return names[best], scores, *self._probable(rows, best)
+
+    def _probable(self, X: Any, ids: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The probabilities of some classes of each row, and what is left over for all others."""
+        raise NotImplementedError
 
     @property
     def _n_threads(self) -> int:
@@ -277,11 +287,13 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         """Whether labels can only be nodes of the taxonomy, or columns of an indicator over it."""
         return self.taxonomy is not None or self._indicator is not None
 
-    def explain(self, x: Any, k: int = 6, runners_up: int = 3, *, label: Hashable = None) -> Explanation:
+    def explain(
+        self, x: Any, k: int = 6, runners_up: int = 3, *, label: Hashable = None, decision: Any = None
+    ) -> Explanation:
         """Why one row gets its best class: its score, and the margin at each node of its path, by features.
 
         `k` features are shown by the explanation's `to_text`, and `runners_up` other classes are named;
-        `label` asks about another class than the best one.
+        `label` asks about another class than the best one, `decision` says which is the best, as in `predict`.
 
         >>> from taxolearn import OneVsRestSVM, Taxonomy
         >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
@@ -289,7 +301,19 @@ class TaxonomyClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignor
         >>> explanation.path, explanation.nodes[1].runner_up, explanation.nodes[1].margin > 0
         (('Animal', 'Dog'), 'Cat', True)
         """
+        label = self._decided_label(one_row(x), decision) if label is None else label
         return explain(self, x, k=k, runners_up=runners_up, label=label)
+
+    def _decided_label(self, x: Any, decision: Any) -> Hashable:
+        """The best class of one row by another decision than the decoder's own; None: the decoder knows."""
+        decoder, names = self._deciding(decision)
+        if decoder is self.decoder_:
+            return None
+        rows = self._rows(x)
+        if rows.shape[0] != 1:
+            raise DataError(f"explain takes one row, not {rows.shape[0]}; call it for each row")
+        label: Hashable = names[decoder.top_k(self.vectors_, rows, 1)[0][0]].tolist()[0]
+        return label
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a folder (no pickle; replaces an older model there atomically).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -15,14 +16,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from taxolearn.certificates import Certificate, certify, expected_seconds
-from taxolearn.decoders import Decoder, best_class, comparable, fit_sigmoids
+from taxolearn.decoders import Decoder, best_class, fit_link
 from taxolearn.engines import ThreadEngine, interrupts
 from taxolearn.errors import DataError
 from taxolearn.losses import LOSSES, Loss
 from taxolearn.methods.base import TaxonomyClassifier
 from taxolearn.methods.checkpoint import Checkpoint
 from taxolearn.methods.empty_classes import with_borrowed_intercepts
-from taxolearn.methods.held_out import hold_out
+from taxolearn.methods.held_out import held_out_parts
 from taxolearn.methods.inputs import check_rows, check_seed, check_targets
 from taxolearn.methods.migrating import migrate
 from taxolearn.methods.parameters import (
@@ -336,17 +337,22 @@ class CertifiedClassifier(TaxonomyClassifier):
         problem = objective.problem
         self.decoder_, self.calibration_ = self._untuned_decoder(problem), None
         tune = self.decoder_.several and getattr(self, "thresholds", "zero") == "tuned"
-        if not (tune or self._wants_probabilities()):
+        wanted = self._wants_probabilities()
+        if not (tune or wanted):
             return objective
-        held, kept = hold_out(problem, self.holdout, limits.seed)
-        trial = self._solve(objective.restricted(kept), limits, None, None)
-        scores = self.decoder_.scores(trial.vectors, problem.X[held]).astype(np.float64)
-        targets = problem.targets[held].toarray() > 0
+        parts = held_out_parts(problem, self.holdout, limits.seed, once=not wanted)
+        if limits.max_seconds is not None:
+            limits = replace(limits, max_seconds=limits.max_seconds / len(parts))
+        found = []
+        for held, kept in parts:
+            trial = self._solve(objective.restricted(kept), limits, None, None)
+            found.append(self.decoder_.scores(trial.vectors, problem.X[held]).astype(np.float64))
+        held, scores = np.concatenate([part[0] for part in parts]), np.concatenate(found)
         if tune:
             self.decoder_ = self._tuned_decoder(problem, scores, held)
-        if self._wants_probabilities():
-            compared = scores if self.decoder_.several else comparable(scores)
-            self.calibration_ = fit_sigmoids(compared, targets, problem.row_weight[held])
+        if wanted:
+            weight = problem.row_weight[held]
+            self.calibration_ = fit_link(scores, problem.targets[held], weight, self.decoder_.several)
         return objective
 
     def fit_path(self, X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None) -> Iterator[Self]:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from taxolearn.errors import DataError
 from taxolearn.problem import Problem
 
+Rows = npt.NDArray[np.intp]
+Split = tuple[Rows, Rows]
 _HELD_OUT_BYTES = 512 * 2**20  # of held-out scores
+_ENOUGH = 500  # held-out rows that one temperature, or a sigmoid per class, is fitted on
+_FOLDS = 5
+_MARKED = 2**22  # entries of dense rows that are marked at a time
 
 
-def hold_out(problem: Problem, share: float, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def hold_out(problem: Problem, share: float, seed: int) -> Split:
     """Rows to hold out and rows to keep; every class keeps at least one row.
+
+    Rows that are equal, with equal labels, stay together, and which rows are held out depends on what they hold, not on
+    their order: so a row of weight two counts as two rows, and no row is asked about that was learned from.
 
     >>> from taxolearn.problem import make_problem
     >>> problem = make_problem([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "b", "b"])
@@ -20,23 +32,111 @@ def hold_out(problem: Problem, share: float, seed: int) -> tuple[npt.NDArray[np.
     >>> len(held), 0 in kept
     (2, True)
     """
-    n = problem.n_rows
-    order = np.random.default_rng(seed).permutation(n)
-    targets = problem.targets
-    left = np.asarray(targets.sum(axis=0)).ravel()
-    wanted = min(round(share * n), max(1, _HELD_OUT_BYTES // (8 * problem.n_classes)))
-    held = np.zeros(n, dtype=bool)
-    for i in order:
-        if wanted == 0:
+    groups = _Groups(problem, seed)
+    return _split(problem, groups, groups.order, share * float(problem.row_weight.sum()))
+
+
+def held_out_parts(problem: Problem, share: float, seed: int, *, once: bool = False) -> list[Split]:
+    """The rows held out at once, or (unless `once`) where these are too few to learn from, five parts by turns.
+
+    >>> from taxolearn.problem import make_problem
+    >>> problem = make_problem([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
+    >>> [len(held) for held, _ in held_out_parts(problem, 0.2, 0)]
+    [1, 1]
+    """
+    groups = _Groups(problem, seed)
+    total = float(problem.row_weight.sum())
+    if once or round(share * len(groups.order)) >= _ENOUGH:
+        return [_split(problem, groups, groups.order, share * total)]
+    first = np.array([int(mine[0]) if len(mine) else -1 for mine in map(groups.labels, groups.order)])
+    stratified = groups.order[np.argsort(first, kind="stable")]
+    found = []
+    for fold in range(_FOLDS):
+        try:
+            found.append(_split(problem, groups, stratified[fold::_FOLDS], total))
+        except DataError:
+            continue
+    if not found:
+        raise _nothing()
+    return found
+
+
+class _Groups:
+    """Rows that are equal in features and labels; `order` has one of each group that has weight, at random."""
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        self._targets = problem.targets
+        marks = row_marks(problem.X, seed) ^ _mixed(row_marks(problem.targets, seed + 1))
+        marks = np.where(problem.row_weight > 0, marks, np.uint64(0))
+        found, first, self.group = np.unique(marks, return_index=True, return_inverse=True)
+        some = np.flatnonzero(problem.row_weight[first] > 0)
+        self.order = first[some]  # by their marks, which have no order of their own
+        self.weight = np.bincount(self.group, problem.row_weight, minlength=len(found))
+
+    def labels(self, row: int) -> Any:
+        return self._targets.indices[self._targets.indptr[row] : self._targets.indptr[row + 1]]
+
+
+def _split(problem: Problem, groups: _Groups, order: Iterable[int], wanted: float) -> Split:
+    """Hold out groups in this order until they have so much weight."""
+    left = np.asarray(problem.targets[groups.order].sum(axis=0)).ravel()
+    most = max(1, _HELD_OUT_BYTES // (8 * problem.n_classes))
+    chosen: list[Any] = []
+    for row in order:
+        weight = float(groups.weight[groups.group[row]])
+        if wanted < 0.5 * weight or len(chosen) >= most:
             break
-        mine = targets.indices[targets.indptr[i] : targets.indptr[i + 1]]
-        if problem.row_weight[i] > 0 and np.all(left[mine] > 1):
+        mine = groups.labels(row)
+        if np.all(left[mine] > 1):
             left[mine] -= 1
-            held[i] = True
-            wanted -= 1
-    if not held.any():
-        raise DataError(
-            "no row can be held out: every class has a single row; give more rows, "
-            "or do without tuned thresholds and probabilities"
-        )
+            chosen.append(groups.group[row])
+            wanted -= weight
+    if not chosen:
+        raise _nothing()
+    held = np.isin(groups.group, chosen)
     return np.flatnonzero(held), np.flatnonzero(~held)
+
+
+def _nothing() -> DataError:
+    return DataError(
+        "no row can be held out: every class has a single row; give more rows, "
+        "or do without tuned thresholds and probabilities"
+    )
+
+
+def row_marks(X: Any, seed: int) -> npt.NDArray[np.uint64]:
+    """A number for each row that depends on the seed and on what the row holds alone, dense or sparse.
+
+    >>> marks = row_marks(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), 0)
+    >>> bool(marks[0] == marks[2]), bool(marks[0] == marks[1])
+    (True, False)
+    """
+    factors = np.random.default_rng(seed).integers(0, 2**63, X.shape[1], dtype=np.uint64) * np.uint64(2)
+    factors += np.uint64(1)
+    marks = np.zeros(X.shape[0], dtype=np.uint64)
+    if sp.issparse(X):
+        terms = _bits(X.data) * factors[X.indices]
+        sums = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)))
+        marks[:] = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+        return _mixed(marks)
+    for rows in _blocks(X.shape):
+        marks[rows] = (_bits(X[rows]) * factors).sum(axis=1, dtype=np.uint64)
+    return _mixed(marks)
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    step = max(1, _MARKED // max(1, shape[1]))
+    return (slice(first, first + step) for first in range(0, shape[0], step))
+
+
+def _bits(values: Any) -> npt.NDArray[np.uint64]:
+    """The bits of numbers, well mixed; zero for zero."""
+    bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # minus zero is zero
+    return _mixed(bits.view(np.uint64))
+
+
+def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The finishing steps of the generator splitmix64; zero stays zero."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(numbers ^ (numbers >> np.uint64(31)))

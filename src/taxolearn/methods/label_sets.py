@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.decoders import LabelSpace, Sets, calibrated_sets, fit_sigmoids, sets_f1, tune_offset
+from taxolearn.decoders import LabelSpace, Sets, calibrated_sets, fit_link, sets_f1, tune_offset
 from taxolearn.decoders.label_sets import check_at_most
 from taxolearn.errors import DataError, ModelError
 from taxolearn.losses import RelaxedSetHinge, SetHinge, set_hinge
@@ -220,8 +220,8 @@ class SetMethod(StructuredMethod):
         self.decoder_ = best.decoder
         if self._wants_probabilities():
             scores = self.decoder_.scores(best.solution.vectors, problem.X[held]).astype(np.float64)
-            targets = problem.targets[held].toarray() > 0
-            self.calibration_ = fit_sigmoids(scores, targets, problem.row_weight[held])
+            weight = problem.row_weight[held]
+            self.calibration_ = fit_link(scores, problem.targets[held], weight, several=True)
         return self._over_sets(problem, objective.tie.scale, best.miss_cost)
 
     def _best_trial(

@@ -1,4 +1,4 @@
-"""Probabilities: the model's own where the loss is a likelihood, calibrated on held-out rows elsewhere."""
+"""Probabilities and what is decided by them: the model's own where the loss is a likelihood, calibrated elsewhere."""
 
 from __future__ import annotations
 
@@ -8,45 +8,84 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 
-from taxolearn.decoders import comparable, normalized, sigmoid
+from taxolearn.decoders import Decoder, Link, Sigmoids, Temperature, probability_blocks
 from taxolearn.errors import DataError
-from taxolearn.losses import LOSSES, Softmax
+from taxolearn.losses import LOSSES
+from taxolearn.methods.deciding import WORDS, check_decision, deciding, node_columns
 from taxolearn.methods.fitting import CertifiedClassifier
 from taxolearn.methods.parameters import estimator, parameter
+from taxolearn.structure.names import show
+
+Floats = npt.NDArray[np.float64]
 
 
 def _has_probabilities(estimator: Any) -> bool:
-    if not estimator.probability:
+    if not estimator._wants_probabilities() and estimator._own_link() is None:
         raise AttributeError("predict_proba needs probability=True when the model is made and fitted")
     return True
 
 
-@estimator
-class CalibratedProbabilities(CertifiedClassifier):
-    """`predict_proba` through one sigmoid per class, for methods with the parameter `probability`.
+def _decision(name: str, value: Any) -> None:
+    if not isinstance(value, str) or value not in WORDS:
+        raise DataError(
+            f"{name}={show(value)} is not allowed; choose from {', '.join(map(repr, WORDS))}, or give a table of "
+            "costs to `predict`"
+        )
 
-    >>> from taxolearn import OneVsRestSVM
-    >>> issubclass(OneVsRestSVM, CalibratedProbabilities)
-    True
+
+@estimator
+class Probabilities(CertifiedClassifier):
+    """`predict_proba`, `node_proba` and decisions by expected cost.
+
+    >>> from taxolearn import OneVsRestLogistic, OneVsRestSVM
+    >>> issubclass(OneVsRestSVM, Probabilities), issubclass(OneVsRestLogistic, Probabilities)
+    (True, True)
     """
 
     probability: bool = parameter(
         default=False,
         doc=(
-            "Fit one sigmoid per class on held-out rows (Platt), so that `predict_proba` works. With one "
-            "label per row the probabilities are scaled to sum to one."
+            "Calibrate probabilities on held-out rows, so that `predict_proba` works: one temperature for all classes "
+            "(with few rows from cross-validated scores), or with several labels per row one sigmoid per class "
+            "(Platt). Methods whose loss is a likelihood have probabilities of their own without it."
         ),
+    )
+    decision: str = parameter(
+        default="best",
+        doc=(
+            'Which class is answered: that of the "best" score, that of the least expected "tree_loss", or of the '
+            'largest expected "hierarchical_f1". With several labels per row "hierarchical_f1" is the label set of the '
+            'largest expected F1, and "probable" all labels more probable than not. Needs no other fit: it may be set '
+            "on a fitted model that has probabilities, or given to `predict`."
+        ),
+        choices=WORDS,
+        check=_decision,
     )
 
     def _wants_probabilities(self) -> bool:
-        return bool(self.probability)
+        return bool(self.probability) or self.decision != "best"
+
+    def _own_link(self) -> Link | None:
+        """The probabilities that are part of the loss, if there are any."""
+        return None
+
+    def _link(self) -> Link:
+        """How scores become probabilities."""
+        link = self._own_link() if self.calibration_ is None else self.calibration_
+        if link is None:
+            raise DataError(
+                "this model was fitted with probability=False; fit it again with probability=True"
+            )
+        return link
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Calibrated probability of each class, rows x classes; needs `probability=True`.
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class, rows x classes.
 
-        A sigmoid of each class's score, fitted on held-out rows (Platt with smoothed targets; classes with fewer than 5
-        held-out rows share one). One label per row: scaled to sum to one. Several: each class on its own.
+        One label per row: they sum to one, and the most probable class is the one of the best score. They are those of
+        the loss where it is a likelihood; with `probability=True` all scores are divided by one temperature (margins of
+        one class against the rest go through one sigmoid), fitted on held-out rows. Several labels per row: each class
+        on its own, by a sigmoid (Platt with smoothed targets; classes with fewer than 5 held-out rows share one).
 
         >>> from taxolearn import OneVsRestSVM
         >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]] * 5, ["a", "a", "b", "b"] * 5
@@ -55,43 +94,10 @@ class CalibratedProbabilities(CertifiedClassifier):
         """
         rows = self._rows(X)
         scores = self.decoder_.scores(self.vectors_, rows).astype(np.float64)
-        if self.calibration_ is None:
-            raise DataError(
-                "this model was fitted with probability=False; fit it again with probability=True"
-            )
-        slopes, offsets = self.calibration_
-        if self.decoder_.several:
-            return sigmoid(slopes * scores + offsets)
-        return normalized(sigmoid(slopes * comparable(scores) + offsets))
+        return self._link().probabilities(scores)
 
-
-@estimator
-class LikelihoodProbabilities(CertifiedClassifier):
-    """`predict_proba` of losses that are likelihoods, logistic and softmax: they need no calibration.
-
-    >>> from taxolearn import OneVsRestLogistic
-    >>> issubclass(OneVsRestLogistic, LikelihoodProbabilities)
-    True
-    """
-
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Probability of each class, rows x classes.
-
-        The model's own sigmoid of each score. One label per row: scaled to sum to one; of two classes, the sigmoid of
-        `decision_function`. Several: each class on its own. With loss="softmax" the softmax of all scores.
-
-        >>> from taxolearn import OneVsRestLogistic
-        >>> model = OneVsRestLogistic().fit([[-1.0], [0.0], [1.0]], ["a", "b", "c"])
-        >>> model.predict_proba([[0.5]]).sum().round(6)
-        np.float64(1.0)
-        """
-        rows = self._rows(X)
-        scores = self.decoder_.scores(self.vectors_, rows).astype(np.float64)
-        if LOSSES[self.loss].facts.kind == "softmax":
-            return Softmax().probabilities(scores)
-        return sigmoid(scores) if self.decoder_.several else normalized(sigmoid(comparable(scores)))
-
-    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Floats:
         """Logarithm of `predict_proba`.
 
         >>> from taxolearn import OneVsRestLogistic
@@ -99,4 +105,77 @@ class LikelihoodProbabilities(CertifiedClassifier):
         (1, 2)
         """
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def node_proba(self, X: Any, nodes: Any = None) -> Floats:
+        """Probability that a label of the row lies at or below each node, rows x nodes.
+
+        `nodes` are names, by default all nodes of the taxonomy in its order (the classes where there is none). One
+        label per row: the sum over the classes at or below the node, each counted once in a DAG. Several: made of the
+        probabilities of the classes so that no node is more probable than its parents. Rows are taken some at a time:
+        ask for the nodes you need, and nothing has the size of rows x classes.
+
+        >>> from taxolearn import OneVsRestLogistic, Taxonomy
+        >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Rock"])
+        >>> model = OneVsRestLogistic(taxonomy=tree).fit([[-1.0], [0.0], [1.0]], ["Cat", "Dog", "Rock"])
+        >>> p = model.node_proba([[0.0]], ["Animal", "Cat", "Dog"])
+        >>> p.shape, bool(abs(p[0, 0] - p[0, 1] - p[0, 2]) < 1e-12)
+        ((1, 3), True)
+        """
+        rows = self._rows(X)
+        columns, sums = node_columns(self, nodes)
+        found = np.empty((rows.shape[0], len(columns)))
+        for some, p in probability_blocks(
+            self.decoder_, self._link(), self.vectors_, rows, self._n_threads, sums.width
+        ):
+            found[some] = sums(p)[:, columns]
+        return found
+
+    def _probable(self, X: Any, ids: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+        """The probabilities of some classes of each row (rows x k), and what is left over for all others."""
+        chances, rest = np.empty(ids.shape), np.empty(len(ids))
+        for some, p in probability_blocks(self.decoder_, self._link(), self.vectors_, X, self._n_threads):
+            chances[some] = np.take_along_axis(p, ids[some].astype(np.intp), axis=1)
+            rest[some] = np.maximum(0.0, p.sum(axis=1) - chances[some].sum(axis=1))
+        return chances, rest
+
+    def _deciding(self, decision: Any, inner: bool = False) -> tuple[Decoder, npt.NDArray[Any]]:
+        decision = check_decision(self.decision if decision is None else decision)
+        if isinstance(decision, str) and decision == "best" and not inner:
+            return self.decoder_, self.classes_
+        return deciding(self, decision, inner)
+
+
+@estimator
+class CalibratedProbabilities(Probabilities):
+    """Methods whose loss says nothing of probabilities: `predict_proba` needs `probability=True`.
+
+    >>> from taxolearn import OneVsRestSVM
+    >>> issubclass(OneVsRestSVM, CalibratedProbabilities)
+    True
+    """
+
+
+@estimator
+class LikelihoodProbabilities(Probabilities):
+    """Methods whose losses are likelihoods, logistic and softmax: they have probabilities without calibration.
+
+    The sigmoid of each score; with one label per row scaled to sum to one (of two classes, the sigmoid of
+    `decision_function`). With loss="softmax" the softmax of all scores.
+
+    >>> from taxolearn import OneVsRestLogistic
+    >>> model = OneVsRestLogistic().fit([[-1.0], [0.0], [1.0]], ["a", "b", "c"])
+    >>> model.predict_proba([[0.5]]).sum().round(6)
+    np.float64(1.0)
+    """
+
+    def _own_link(self) -> Link | None:
+        if LOSSES[self.loss].facts.kind == "softmax":
+            return Temperature(1.0)
+        if not hasattr(self, "decoder_") or not self.decoder_.several:
+            return Temperature(1.0, 0.0)
+        return Sigmoids(np.ones(len(self.classes_)), np.zeros(len(self.classes_)))
+
+    def _wants_probabilities(self) -> bool:
+        return bool(self.probability)

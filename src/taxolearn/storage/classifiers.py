@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn.certificates.base import Certificate
-from taxolearn.decoders import Best, Decoder, Thresholds, decoder_of
+from taxolearn.decoders import Best, Decoder, Link, Thresholds, decoder_of, link_of
 from taxolearn.errors import DataError, ModelError
 from taxolearn.problem.labels import Form
 from taxolearn.solvers.base import Status
@@ -50,7 +50,7 @@ def pack_classifier(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     arrays["certificate/dual"] = certificate.class_dual
     calibration = getattr(estimator, "calibration_", None)
     if calibration is not None:
-        arrays["calibration/slopes"], arrays["calibration/offsets"] = calibration
+        arrays |= {f"calibration/{name}": array for name, array in calibration.arrays().items()}
     if hasattr(estimator, "node_weights_"):
         arrays["node_weights"] = np.array(estimator.node_weights_, dtype=np.float64)
     arrays |= {f"learned/{name}": array for name, array in estimator._learned_arrays().items()}
@@ -79,6 +79,7 @@ def pack_classifier(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     if taxonomy is not None:
         header["taxonomy"], taxonomy_arrays = pack_taxonomy(taxonomy)
         header["labels"]["spell_taxonomy"] = estimator.taxonomy is None
+        header["labels"]["closed"] = estimator._closed_labels
         arrays |= taxonomy_arrays
     return header, arrays
 
@@ -109,6 +110,7 @@ def unpack_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, *, full
     estimator.label_form_ = entry(labels, "form", str)
     if estimator.label_form_ not in get_args(Form):
         raise ModelError(f"the form of labels {estimator.label_form_[:40]!r} is not known")
+    estimator._closed_labels = bool(entry({"closed": False, **labels}, "closed", bool))
     n_columns = n_classes if taxonomy is None else taxonomy.n_nodes
     estimator._indicator = _indicator(labels, n_columns)
     estimator.n_iter_ = entry(header, "n_iter", int)
@@ -122,12 +124,7 @@ def unpack_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, *, full
         estimator.feature_names_in_ = np.array(feature_names, dtype=object)
     estimator.decoder_ = _decoder(header, arrays, n_classes, weights.n_classes)
     estimator.certificate_ = _certificate(entry(header, "certificate", dict), arrays)
-    estimator.calibration_ = None
-    if "calibration/slopes" in arrays or "calibration/offsets" in arrays:
-        estimator.calibration_ = (
-            _numbers(arrays, "calibration/slopes", n_classes),
-            _numbers(arrays, "calibration/offsets", n_classes),
-        )
+    estimator.calibration_ = _calibration(arrays, estimator.decoder_)
     if "node_weights" in arrays:
         # flat methods have one a class, all others one a node
         count = n_classes if len(arrays["node_weights"]) == n_classes else n_columns
@@ -211,6 +208,15 @@ def _decoder(header: dict[str, Any], arrays: Arrays, n_classes: int, n_units: in
     own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
     own["thresholds"] = arrays.get("thresholds", np.zeros(0))
     return decoder_of(name, own, n_classes, n_units)
+
+
+def _calibration(arrays: Arrays, decoder: Decoder) -> Link | None:
+    prefix = "calibration/"
+    own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+    try:
+        return link_of(own, decoder.n_classes, decoder.several)
+    except DataError as error:
+        raise ModelError(str(error)) from None
 
 
 def _classes(stored: dict[str, Any], taxonomy: Taxonomy | None) -> npt.NDArray[Any]:

@@ -1,0 +1,152 @@
+"""What every answer is expected to cost, from the probabilities of classes of which exactly one applies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.decoders.levels import Levels, core_and_branches
+from taxolearn.errors import DataError
+from taxolearn.structure import Taxonomy
+from taxolearn.structure.names import show
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[Any]
+ExpectedCost = Callable[[Floats], Floats]  # from probabilities, classes x rows, to costs, answers x rows
+_DISTANCES = 512  # rows of distances that are made floats at a time
+
+
+class NodeSums:
+    """The probability of every node: the sum over the classes at or below it, each counted once.
+
+    >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Rock"])
+    >>> sums = NodeSums(tree, tree.ids_of(["Cat", "Dog", "Rock"]))
+    >>> sums(np.array([[0.5], [0.25], [0.25]])).ravel().tolist()  # <root>, Animal, Cat, Dog, Rock
+    [1.0, 0.75, 0.5, 0.25, 0.25]
+    """
+
+    def __init__(self, taxonomy: Taxonomy, class_nodes: npt.ArrayLike) -> None:
+        self._nodes = np.asarray(class_nodes, dtype=np.int64)
+        self._levels = Levels(taxonomy.parent) if taxonomy.is_tree else None
+        self._below: Any = None
+        if self._levels is None:
+            self._below = sp.csr_array(taxonomy.ancestor_matrix(self._nodes).T)
+
+    def __call__(self, p: Floats) -> Floats:
+        """From classes x rows to nodes x rows."""
+        if self._levels is None:
+            return np.asarray(self._below @ p)
+        sums = np.zeros((self._levels.n_nodes, p.shape[1]))
+        sums[self._levels.place[self._nodes]] = p
+        return self._levels.add_up(sums)[self._levels.place]
+
+
+class TreeLoss:
+    """Half the number of edges between the true and the answered node, in expectation; trees and DAGs.
+
+    A tree is passed twice. At the root the expected number of edges is the sum of the probabilities P_n of all other
+    nodes; and from a node to its child n it changes by 1 - 2 P_n, the answer coming nearer to what is below n, and
+    farther from all else. In a DAG, where a shortest path may run through a common child, the same holds for branches
+    (see `core_and_branches`); distances within the core are known in pairs.
+
+    >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Rock"])
+    >>> nodes = tree.ids_of(["Cat", "Dog", "Rock"])
+    >>> TreeLoss(tree, nodes, nodes)(np.array([[0.5], [0.25], [0.25]])).ravel().tolist()
+    [0.625, 0.875, 1.125]
+    """
+
+    def __init__(self, taxonomy: Taxonomy, class_nodes: npt.ArrayLike, answers: npt.ArrayLike) -> None:
+        n_nodes = taxonomy.n_nodes
+        child = np.repeat(np.arange(n_nodes), np.diff(taxonomy.parent_indptr))
+        ones = np.ones(len(child))
+        up = sp.csr_array((ones, (child, taxonomy.parent_indices)), shape=(n_nodes, n_nodes))
+        graph = sp.csr_array(up + up.T)
+        core, parent = core_and_branches(graph.indptr, graph.indices)
+        self._levels = Levels(parent)
+        self._classes = self._levels.place[np.asarray(class_nodes, dtype=np.int64)]
+        self._answers = self._levels.place[np.asarray(answers, dtype=np.int64)]
+        self._distances: Any = None
+        if len(core) > 1:
+            from scipy.sparse.csgraph import shortest_path
+
+            core = core[np.argsort(self._levels.place[core])]
+            found = shortest_path(graph[core][:, core], unweighted=True, directed=False)
+            self._distances = found.astype(np.min_scalar_type(int(found.max())))
+
+    def __call__(self, p: Floats) -> Floats:
+        """From classes x rows to answers x rows."""
+        levels, roots = self._levels, self._levels.n_roots
+        below = np.zeros((levels.n_nodes, p.shape[1]))
+        below[self._classes] = p
+        levels.add_up(below)
+        total = below[:roots].sum(axis=0)
+        away = 0.5 * below[roots:].sum(axis=0)
+        masses = below[:roots].copy()
+        cost = np.subtract(0.5 * total, below, out=below)
+        cost[:roots] = away
+        if self._distances is not None:
+            for first in range(0, roots, _DISTANCES):
+                some = slice(first, min(first + _DISTANCES, roots))
+                cost[some] += 0.5 * (self._distances[some].astype(np.float64) @ masses)
+        found: Floats = levels.pass_down(cost)[self._answers]
+        return found
+
+
+class HierarchicalF1:
+    """1 - 2 |A & B| / (|A| + |B|), A and B being the true and the answered node with all ancestors but the root.
+
+    For answers with s ancestors the expected F1 is the sum over their ancestors n of the classes below n, each counting
+    2 p / (s + its own number of ancestors): one pass over the nodes for each s that occurs. Where both are empty,
+    F1 is 1, as in `metrics.hierarchical_f1(average="samples")`.
+
+    >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Rock"])
+    >>> nodes = tree.ids_of(["Cat", "Dog", "Rock"])
+    >>> HierarchicalF1(tree, nodes, nodes)(np.array([[0.5], [0.25], [0.25]])).ravel().tolist()
+    [0.375, 0.5, 0.75]
+    """
+
+    def __init__(self, taxonomy: Taxonomy, class_nodes: npt.ArrayLike, answers: npt.ArrayLike) -> None:
+        self._sums = NodeSums(taxonomy, class_nodes)
+        nodes, asked = np.asarray(class_nodes, dtype=np.int64), np.asarray(answers, dtype=np.int64)
+        self._sizes = np.diff(taxonomy.ancestor_matrix(nodes, include_root=False, dtype=np.int8).indptr)
+        above = taxonomy.ancestor_matrix(asked, include_root=False)
+        sizes = np.diff(above.indptr)
+        self._parts = [
+            (int(size), np.flatnonzero(sizes == size), above[np.flatnonzero(sizes == size)])
+            for size in np.unique(sizes)
+        ]
+        self._n_answers = len(asked)
+
+    def __call__(self, p: Floats) -> Floats:
+        """From classes x rows to answers x rows."""
+        cost = np.empty((self._n_answers, p.shape[1]))
+        for size, places, above in self._parts:
+            if size == 0:
+                cost[places] = 1.0 - p[self._sizes == 0].sum(axis=0)
+                continue
+            shares = self._sums(p * (2.0 / (size + self._sizes))[:, None])
+            cost[places] = 1.0 - above @ shares
+        return cost
+
+
+def cost_by_table(costs: npt.ArrayLike, n_classes: int, n_answers: int) -> ExpectedCost:
+    """What answers are expected to cost by a table: a row per true class, a column per answer.
+
+    >>> cost_by_table([[0.0, 1.0], [5.0, 0.0]], 2, 2)(np.array([[0.75], [0.25]])).ravel().tolist()
+    [1.25, 0.75]
+    """
+    try:
+        table = np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"decision={show(costs)} is not a table of costs; give numbers") from None
+    if table.shape != (n_classes, n_answers) or not np.isfinite(table).all():
+        raise DataError(
+            f"a table of costs must hold finite numbers, a row per true class and a column per answer, "
+            f"{n_classes} x {n_answers}; this one has shape {table.shape}"
+        )
+    answers = np.ascontiguousarray(table.T)
+    return lambda p: np.asarray(answers @ p)

@@ -1,0 +1,145 @@
+"""From scores to probabilities, so that what a decoder puts first is also the most probable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, log_expit
+
+from taxolearn.decoders.calibration import comparable, normalized
+from taxolearn.errors import DataError
+
+Array = npt.NDArray[np.float64]
+
+
+class Link(Protocol):
+    """How the scores of classes become probabilities.
+
+    >>> link: Link = Temperature(1.0)
+    >>> link.probabilities(np.zeros((1, 4))).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+
+    def probabilities(self, scores: Array) -> Array:
+        """The probabilities of classes, rows x classes."""
+
+    def arrays(self) -> dict[str, Array]:
+        """What a stored model keeps; nothing for a link that is part of the loss."""
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """Classes of which exactly one applies: p_l is proportional to exp(slope s_l), or to the sigmoid of
+    slope s_l + offset.
+
+    The slope, 1 / temperature, is above zero and the same for all classes, so that the best score is the largest
+    probability. Sigmoids are the likelihood of one class against the rest; far to the left they are exponential.
+
+    >>> Temperature(2.0).probabilities(np.array([[0.0, 0.5]])).round(3).tolist()
+    [[0.269, 0.731]]
+    """
+
+    slope: float
+    offset: float | None = None
+    name: ClassVar[str] = "temperature"
+
+    def __post_init__(self) -> None:
+        numbers = [self.slope, 0.0 if self.offset is None else self.offset]
+        if not np.isfinite(numbers).all() or self.slope <= 0:
+            raise DataError(f"a temperature must be positive, and its numbers finite, not {numbers}")
+
+    def logits(self, scores: Array) -> Array:
+        """What is added up in logarithms: log p_l but for what all classes of a row share.
+
+        >>> Temperature(2.0).logits(np.array([[0.0, 0.5]])).tolist()
+        [[-1.0, 0.0]]
+        """
+        # the best class has zero, also where scores are infinite
+        best = scores.max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            if self.offset is None:
+                found = np.where(scores == best, 0.0, self.slope * (scores - best))
+            else:
+                top = log_expit(self.slope * best + self.offset)
+                found = np.where(scores == best, 0.0, log_expit(self.slope * scores + self.offset) - top)
+        return np.asarray(found)
+
+    def probabilities(self, scores: Array) -> Array:
+        """The probabilities of classes, rows x classes, which sum to one.
+
+        >>> Temperature(1.0, -2.0).probabilities(np.zeros((1, 2))).tolist()
+        [[0.5, 0.5]]
+        """
+        p = np.exp(self.logits(comparable(scores)))
+        p /= p.sum(axis=1, keepdims=True)
+        return np.asarray(p)
+
+    def arrays(self) -> dict[str, Array]:
+        """Slope and offset.
+
+        >>> Temperature(2.0).arrays()
+        {'temperature': array([2.])}
+        """
+        return {"temperature": np.array([self.slope] if self.offset is None else [self.slope, self.offset])}
+
+
+@dataclass(frozen=True, eq=False)
+class Sigmoids:
+    """One sigmoid per class, Platt's; of classes of which exactly one applies (`one`), scaled to sum to one.
+
+    For several labels per row; models of older versions have it for one label, too.
+
+    >>> Sigmoids(np.ones(2), np.zeros(2)).probabilities(np.array([[0.0, 1.0]])).round(3).tolist()
+    [[0.5, 0.731]]
+    """
+
+    slopes: Array
+    offsets: Array
+    one: bool = False
+    name: ClassVar[str] = "sigmoids"
+
+    def probabilities(self, scores: Array) -> Array:
+        """The probabilities of classes, rows x classes.
+
+        >>> Sigmoids(np.ones(2), np.zeros(2), one=True).probabilities(np.zeros((1, 2))).tolist()
+        [[0.5, 0.5]]
+        """
+        if not self.one:
+            return np.asarray(expit(self.slopes * scores + self.offsets))
+        return normalized(np.asarray(expit(self.slopes * comparable(scores) + self.offsets)))
+
+    def arrays(self) -> dict[str, Array]:
+        """Slopes and offsets.
+
+        >>> sorted(Sigmoids(np.ones(2), np.zeros(2)).arrays())
+        ['offsets', 'slopes']
+        """
+        return {"slopes": self.slopes, "offsets": self.offsets}
+
+
+def link_of(arrays: Mapping[str, npt.NDArray[Any]], n_classes: int, several: bool) -> Link | None:
+    """The link that a stored model keeps, None if it has none; a `DataError` tells what does not fit.
+
+    >>> link_of({"temperature": np.array([2.0])}, 3, False)
+    Temperature(slope=2.0, offset=None)
+    """
+    if not arrays:
+        return None
+    if "temperature" in arrays:
+        numbers = arrays["temperature"]
+        if several or numbers.shape not in ((1,), (2,)) or numbers.dtype != np.float64:
+            raise DataError("the array 'calibration/temperature' should hold one or two float64 numbers")
+        return Temperature(*numbers.tolist())
+    found = []
+    for name in ("slopes", "offsets"):
+        array = arrays.get(name)
+        if array is None or array.shape != (n_classes,) or array.dtype != np.float64:
+            raise DataError(f"the array 'calibration/{name}' should hold {n_classes} float64 numbers")
+        if not np.isfinite(array).all():
+            raise DataError(f"the array 'calibration/{name}' should hold {n_classes} float64 numbers")
+        found.append(array)
+    return Sigmoids(found[0], found[1], one=not several)

@@ -1,0 +1,50 @@
+"""What a fit leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy.typing as npt
+
+from taxolearn.certificates import Certificate
+from taxolearn.decoders import Decoder, Link
+from taxolearn.structure import Taxonomy
+from taxolearn.vectors import Vectors
+
+if TYPE_CHECKING:
+    from taxolearn.solvers import Progress
+
+
+class Fitted:
+    """What a fit leaves behind; no parameters."""
+
+    _fitted: ClassVar[Mapping[str, str]] = {
+        "classes_": "array: The labels learned, in the order of the columns of scores.",
+        "taxonomy_": "Taxonomy or None: The given one, or the one that y spells.",
+        "certificate_": "Certificate: Upper and lower bound on the optimum, recomputed after the fit.",
+        "vectors_": "Vectors: What scores rows: one vector per class, node or decision, or support rows.",
+        "coef_, intercept_": "arrays: The vectors and intercepts of the classes, classes x features.",
+        "decoder_": "Decoder: How scores become labels.",
+        "thresholds_": "array: Above which score a class is predicted, with several labels per row.",
+        "calibration_": "Link or None: How scores become probabilities, where that was learned on held-out rows.",
+        "label_form_": "str: In which form y was given, and `predict` answers.",
+        "n_iter_": "int: Passes of the solver.",
+        "history_": "list of Progress: Bounds and seconds after each pass.",
+        "n_features_in_": "int: Number of features.",
+        "feature_names_in_": "array: Names of the features, where X was a table with names.",
+        "data_": "dict: Number of rows and a fingerprint of what the model was fitted on.",
+    }
+    vectors_: Vectors
+    decoder_: Decoder
+    classes_: npt.NDArray[Any]
+    certificate_: Certificate
+    n_iter_: int
+    n_features_in_: int
+    taxonomy_: Taxonomy | None
+    history_: list[Progress]
+    label_form_: str
+    data_: dict[str, Any]
+    calibration_: Link | None
+    _indicator: tuple[str, int, str, bool] | None
+    _closed_labels = False  # whether rows have the ancestors of their labels as labels, too
