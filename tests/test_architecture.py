@@ -29,7 +29,7 @@ _CORE = _SLOTS | {"solvers", "certificates", "explain", "storage", "registry"}
 _WHOLE = _CORE | {"methods", "metrics", "text", "selection", "auditing"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "registry": {"methods"},  # for type checkers only: see the test of cycles
+    "registry": {"methods", "selection"},  # for type checkers only: see the test of cycles
     "files": set(),
     "terminal": set(),
     "opening": set(),
@@ -63,7 +63,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"structure", "problem", "kernels"},
     "datasets": {"structure", "problem", "kernels"},
     "methods": _CORE,
-    "text": _CORE | {"methods", "metrics"},
+    "text": _CORE | {"methods", "metrics", "selection"},
     "selection": _CORE | {"methods", "metrics"},
     "auditing": _CORE | {"methods", "metrics"},
     "report": _CORE | {"metrics"},

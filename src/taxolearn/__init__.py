@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from taxolearn.registry import METHODS as _METHODS
+from taxolearn.registry import STARTER as _STARTER
 
 if TYPE_CHECKING:
     from taxolearn.auditing import audit as audit
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Where each public name lives. Loaded on first use, so that `import taxolearn` stays light.
-_HOMES = {method.class_name: f"taxolearn.methods.{method.module}" for method in _METHODS} | {
+_HOMES = {method.class_name: method.home for method in (_STARTER, *_METHODS)} | {
     "ClassGraph": "taxolearn.structure",
     "Taxonomy": "taxolearn.structure",
     "Term": "taxolearn.structure",

@@ -1,0 +1,43 @@
+"""The labels of some rows, by name."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from taxolearn.methods.inputs import names_array
+from taxolearn.problem import Problem
+
+
+class RowLabels:
+    """The label of each row by name, or its list of labels; some rows at a time.
+
+    >>> from taxolearn.problem import make_problem
+    >>> RowLabels(make_problem([[0.0], [1.0]], ["a", "b"]), ["a", "b"], several=False)[[1]].tolist()
+    ['b']
+    """
+
+    def __init__(self, problem: Problem, y: Any, several: bool) -> None:
+        of = problem.labels
+        self.several = several
+        if not several:
+            self._names = names_array([of.names[k] for k in of.indices], y)
+            return
+        self._names = np.empty(of.n_rows, dtype=object)
+        for row, (a, b) in enumerate(pairwise(of.indptr.tolist())):
+            self._names[row] = [of.names[k] for k in of.indices[a:b]]
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self._names[rows].tolist() if self.several else self._names[rows]
+
+
+def has_sets(problem: Problem) -> bool:
+    """Whether some row has several labels, or none.
+
+    >>> from taxolearn.problem import make_problem
+    >>> has_sets(make_problem([[0.0], [1.0]], [["a", "b"], ["b"]]))
+    True
+    """
+    return problem.labels.multilabel and bool(np.any(np.diff(problem.labels.indptr) != 1))
