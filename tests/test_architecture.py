@@ -29,7 +29,7 @@ _CORE = _SLOTS | {"solvers", "certificates", "explain", "storage", "registry"}
 _WHOLE = _CORE | {"methods", "metrics", "text", "selection", "auditing"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "registry": {"methods", "selection"},  # for type checkers only: see the test of cycles
+    "registry": {"methods"},  # for type checkers only: see the test of cycles
     "files": set(),
     "terminal": set(),
     "opening": set(),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from taxolearn.registry import *  # noqa: F403
     from taxolearn.scales import node_weights as node_weights
     from taxolearn.selection import select as select
+    from taxolearn.selection.taxonomy_classifier import TaxonomyClassifier as TaxonomyClassifier
     from taxolearn.storage.loading import load as load
     from taxolearn.structure import ClassGraph as ClassGraph
     from taxolearn.structure import Taxonomy as Taxonomy

@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time a method is load
     from taxolearn.methods.top_down_svm import TopDownSVM as TopDownSVM
     from taxolearn.methods.transfer_svm import TransferSVM as TransferSVM
     from taxolearn.methods.tree_loss_svm import TreeLossSVM as TreeLossSVM
-    from taxolearn.selection.taxonomy_classifier import TaxonomyClassifier as TaxonomyClassifier
 
 _LIBLINEAR = (
     "Fan, Chang, Hsieh, Wang, Lin: LIBLINEAR: A Library for Large Linear Classification. JMLR 9 (2008); "

@@ -15,6 +15,7 @@ from taxolearn import (
     OneVsRestSVM,
     RecursiveLogistic,
     RecursiveSVM,
+    TaxonomyClassifier,
 )
 from taxolearn.methods.structured import OneLabel
 from taxolearn.registry import METHODS
@@ -29,6 +30,7 @@ ESTIMATORS = [
     MulticlassSVM(kernel="precomputed", **_PASSES),
     RecursiveSVM(solver="descent"),
     RecursiveLogistic(loss="softmax"),
+    TaxonomyClassifier(random_state=0),
 ]
 
 # a row of weight two and a row given twice agree to the gap, so the checks of that ask for a small one

@@ -9,18 +9,33 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn import metrics
 from taxolearn.errors import DataError
+from taxolearn.metrics import (
+    accuracy,
+    example_f1,
+    hierarchical_f1,
+    hierarchical_precision,
+    hierarchical_recall,
+    jaccard,
+    lca_f1,
+    lca_precision,
+    lca_recall,
+    macro_f1,
+    micro_f1,
+    tree_loss,
+    zero_one_loss,
+)
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 
 Floats = npt.NDArray[np.float64]
 _LOSSES = ("tree_loss", "zero_one_loss")
+_FLAT = (accuracy, example_f1, jaccard, macro_f1, micro_f1, zero_one_loss)
 _OF_TAXONOMIES = (
-    "tree_loss", "hierarchical_f1", "hierarchical_precision", "hierarchical_recall",
-    "lca_f1", "lca_precision", "lca_recall",
+    tree_loss, hierarchical_f1, hierarchical_precision, hierarchical_recall, lca_f1, lca_precision, lca_recall,
 )  # fmt: skip
-SCORINGS = ("accuracy", "example_f1", "jaccard", "macro_f1", "micro_f1", "zero_one_loss", *_OF_TAXONOMIES)
+_METRICS: dict[str, Callable[..., float]] = {metric.__name__: metric for metric in (*_FLAT, *_OF_TAXONOMIES)}
+SCORINGS = tuple(_METRICS)
 _GROUPS = 10  # of rows, left out by turns, for metrics that are no means over rows
 
 
@@ -79,7 +94,7 @@ class Measure:
         parts = self._rows(truth, predicted)
         if parts is not None:
             return Score(float(weight @ parts / weight.sum()), parts, weight, sign)
-        metric: Callable[..., float] = getattr(metrics, self.name)
+        metric = _METRICS[self.name]
         value = metric(truth, predicted, self.taxonomy, sample_weight=weight)
         group = np.arange(len(truth)) % _GROUPS
         parts = np.full(_GROUPS, value)
@@ -118,6 +133,6 @@ def check_scoring(scoring: Any, taxonomy: Taxonomy | None) -> str:
     """
     if not isinstance(scoring, str) or scoring not in SCORINGS:
         raise DataError(f"scoring={show(scoring)} is not known; choose {', '.join(map(repr, SCORINGS))}")
-    if scoring in _OF_TAXONOMIES and taxonomy is None:
+    if _METRICS[scoring] in _OF_TAXONOMIES and taxonomy is None:
         raise DataError(f"scoring={scoring!r} needs a taxonomy; give one, or labels that spell one")
     return scoring

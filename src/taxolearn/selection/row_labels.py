@@ -31,13 +31,3 @@ class RowLabels:
 
     def __getitem__(self, rows: Any) -> Any:
         return self._names[rows].tolist() if self.several else self._names[rows]
-
-
-def has_sets(problem: Problem) -> bool:
-    """Whether some row has several labels, or none.
-
-    >>> from taxolearn.problem import make_problem
-    >>> has_sets(make_problem([[0.0], [1.0]], [["a", "b"], ["b"]]))
-    True
-    """
-    return problem.labels.multilabel and bool(np.any(np.diff(problem.labels.indptr) != 1))

@@ -28,7 +28,7 @@ C_RANGE = (1e-8, 1e8)
 _TRIAL_TOL = 1e-2  # certified gap of the fits that are compared; the first has that of the last fit, and tells its cost
 _LOSER = 3.0  # standard errors below the best at which a candidate's path is not followed
 _CLEAR = 2.0  # standard errors by which a plain attempt must be beaten
-_FEW_ROWS = 100  # held-out rows below which nobody is left behind
+_FEW_ROWS = 100  # held-out rows below which nobody is left behind, and nothing is clear
 _ALIVE = 2.0  # standard errors below the best up to which a trial goes on to the next fold
 
 
@@ -324,7 +324,7 @@ class Race:
         clear = safe.score.errors_below(found.score) >= _CLEAR
         if found.second is not None:
             clear |= safe.second.errors_below(found.second) >= _CLEAR
-        return found if clear else safe
+        return found if clear and self.n_held_out >= _FEW_ROWS else safe
 
     def _is_plain(self, attempt: Attempt) -> bool:
         return self._candidates[attempt.candidate].plain

@@ -23,7 +23,7 @@ from taxolearn.methods.parameters import positive
 from taxolearn.methods.shared_svm import SharedSVM
 from taxolearn.metrics import accuracy, example_f1, macro_f1, micro_f1, tree_loss
 from taxolearn.problem import Problem, make_problem
-from taxolearn.selection.row_labels import RowLabels, has_sets
+from taxolearn.selection.row_labels import RowLabels
 from taxolearn.selection.trials import METRICS, SEVERAL, Selection, Trial, best_trial
 from taxolearn.solvers import Status
 from taxolearn.structure import Taxonomy
@@ -32,7 +32,7 @@ from taxolearn.structure.names import show
 __all__ = ["LAMBDAS", "Selection", "Trial", "paper_candidates", "select", "title"]
 
 LAMBDAS = tuple(10.0**power for power in range(-8, 3))  # the grid of Choi, Sasaki and Srebro, section 8.1
-_F1 = (micro_f1, macro_f1, example_f1)  # as in a Trial
+_F1 = (micro_f1, macro_f1, example_f1)  # as a Trial calls them
 _T = 1.5  # of (8) on DAGs, section 8.2
 _PAPER: dict[str, Any] = {
     "multiclass": MulticlassSVM,
@@ -174,7 +174,7 @@ def select(
             candidate.set_params(taxonomy=taxonomy)
     if metric == "tree_loss" and taxonomy is None:
         raise DataError("metric='tree_loss' needs candidates with a taxonomy, or labels that spell one")
-    several = has_sets(problem)
+    several = problem.labels.multilabel and bool(np.any(np.diff(problem.labels.indptr) != 1))
     if metric in SEVERAL and not several:
         raise DataError(f"metric={metric!r} is for several labels per row; choose 'accuracy' or 'tree_loss'")
     labels = RowLabels(problem, y, several)
@@ -190,11 +190,13 @@ def select(
             loss = float("nan")
             if taxonomy is not None and not several:
                 loss = tree_loss(truth, predicted, taxonomy, sample_weight=of_held)
-            of_sets = [f1(truth, predicted, taxonomy, sample_weight=of_held) for f1 in _F1 if several]
+            of_sets: dict[str, Any] = {
+                f1.__name__: f1(truth, predicted, taxonomy, sample_weight=of_held) for f1 in _F1 if several
+            }
             lambda_ = grid[len(trials) % len(grid)]
             gap, certified = model.certificate_.gap, model.certificate_.holds(model.tol)
             trials.append(
-                Trial(number, title(candidate), lambda_, right, loss, gap, certified, seconds, *of_sets)
+                Trial(number, title(candidate), lambda_, right, loss, gap, certified, seconds, **of_sets)
             )
             if on_trial is not None:
                 on_trial(len(trials), len(candidates) * len(grid), trials[-1])

@@ -75,7 +75,7 @@ def _trial(row: Any) -> Trial:
     kinds = [_KINDS[str(one.type)] for one in fields(Trial)]
     if type(row) is not list and type(row) is not tuple:
         raise ModelError("a trial is not a list of its entries")
-    values = [math.nan if value is None else value for value in row]
+    values: list[Any] = [math.nan if value is None else value for value in row]
     if len(values) != len(kinds) or not all(
         isinstance(value, kind) and (kind is bool) == isinstance(value, bool)
         for value, kind in zip(values, kinds, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from taxolearn.selection.measures import Measure
 from taxolearn.selection.search import Attempt, Option, Race
@@ -17,7 +18,8 @@ def trials_of(race: Race, chosen: Option) -> tuple[list[Trial], int]:
     >>> model.trials_.best.rows
     4
     """
-    found, number = [], 0
+    found: list[Trial] = []
+    number = 0
     for attempt in race.attempts:
         for decision in race.decisions:
             if (attempt, decision) == (chosen.attempt, chosen.decision):
@@ -32,7 +34,7 @@ def _trial(race: Race, attempt: Attempt, decision: str) -> Trial:
     def value(name: str) -> float:
         return race.score(attempt, decision, Measure(name, taxonomy)).value
 
-    sets = [value(name) if race.several else math.nan for name in SEVERAL]
+    sets: dict[str, Any] = {name: value(name) for name in SEVERAL if race.several}
     loss = value("tree_loss") if taxonomy is not None and not race.several else math.nan
     return Trial(
         attempt.candidate,
@@ -43,7 +45,7 @@ def _trial(race: Race, attempt: Attempt, decision: str) -> Trial:
         attempt.gap,
         attempt.certified,
         attempt.seconds,
-        *sets,
+        **sets,
         decision=decision,
         score=value(race.measure.name),
         rows=race.n_rows(attempt),

@@ -29,12 +29,12 @@ from taxolearn.methods.parameters import (
 from taxolearn.problem import Problem, make_problem
 from taxolearn.selection.budget import Budget
 from taxolearn.selection.measures import SCORINGS, Measure, check_scoring
-from taxolearn.selection.row_labels import RowLabels, has_sets
+from taxolearn.selection.row_labels import RowLabels
 from taxolearn.selection.search import Attempt, Option, Race, pooled_link
 from taxolearn.selection.starting import scaled, starting_candidates
 from taxolearn.selection.stored import pack_starter, unpack_starter
 from taxolearn.selection.tables import trials_of
-from taxolearn.selection.trials import Selection
+from taxolearn.selection.trials import Selection, Trial
 from taxolearn.structure import Taxonomy
 
 _HELD_OUT = 0.2
@@ -68,7 +68,7 @@ class TaxonomyClassifier(VectorClassifier):
     with few rows the fifths take turns. Each goes along C from the last fit on while its answers get better, and ends
     early when it is far behind. Of all that are within one standard error of the best `scoring` (of the difference, row
     by row) the one with the least tree loss is chosen, then the simplest; the best flat one is taken unless it is
-    beaten by two standard errors. It is then fitted on all rows and certified;
+    beaten by two standard errors on a hundred rows. It is then fitted on all rows and certified;
     its probabilities are calibrated by the scores of held-out rows. Where every class has a single row nothing can be
     held out: the flat SVM is learned, without probabilities.
 
@@ -84,9 +84,6 @@ class TaxonomyClassifier(VectorClassifier):
         "trials_": "Selection: All that was tried and what was chosen: `to_text()` is a table, `plot(file)` a picture.",
         "decision_": "str: The decision that was chosen, as in the methods' parameter `decision`.",
     }
-    estimator_: ClassVar[Any]
-    trials_: ClassVar[Any]
-
     scoring: str | None = parameter(
         default=None,
         doc=(
@@ -128,7 +125,7 @@ class TaxonomyClassifier(VectorClassifier):
             problem = make_problem(
                 rows, check_targets(self, y), self.taxonomy, sample_weight=sample_weight, build=True
             )
-        several = has_sets(problem)
+        several = problem.labels.multilabel
         scoring = check_scoring(self._scoring(several), problem.taxonomy)
         budget = Budget(self.max_seconds, small=_entries(rows) * problem.n_classes <= _SMALL)
         race = self._race(problem, RowLabels(problem, y, several), several, scoring, seed)
@@ -180,7 +177,8 @@ class TaxonomyClassifier(VectorClassifier):
 
     def _adopt(self, final: Any, chosen: Option | None, race: Race | None, scoring: str) -> Self:
         self.decision_ = "best"
-        trials, number, n_held_out = [], 0, 0
+        trials: list[Trial] = []
+        number, n_held_out = 0, 0
         if chosen is not None and race is not None:
             self.decision_ = chosen.decision
             final.set_params(probability=True, decision=chosen.decision)

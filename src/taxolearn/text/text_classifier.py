@@ -107,7 +107,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features, tried = self._choice(estimator, texts, y)
         rows = features.fit_transform(texts)
         estimator.fit(rows, y, sample_weight=sample_weight)
-        learned = getattr(estimator, "estimator_", estimator)  # of a choice of methods the chosen one
+        learned: Any = getattr(estimator, "estimator_", estimator)  # of a choice of methods the chosen one
         learned.vectors_ = _compact(learned.vectors_)
         self.features_, self.estimator_, self.tried_ = features, estimator, tried
         return self
