@@ -115,6 +115,7 @@ def test_several_labels(method: Method, thresholds: str) -> None:
     given = {"thresholds": thresholds, "serve": "macro"} if of_sets else {}
     if not given and thresholds == "tuned":
         return  # label sets have no thresholds
+    given |= {"probability": True} if thresholds == "zero" else {}
     model = made(method, TREE, LEAVES, random_state=0, **given)
     check_method(model, rows(y), y)
     if thresholds == "tuned":

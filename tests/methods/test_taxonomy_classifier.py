@@ -15,6 +15,7 @@ from sklearn.base import clone
 from taxolearn import Taxonomy, TaxonomyClassifier, TextClassifier, load, metrics
 from taxolearn.decoders import fit_link
 from taxolearn.errors import DataError, ModelError
+from taxolearn.selection import taxonomy_classifier
 from taxolearn.selection.budget import Budget
 from taxolearn.selection.measures import SCORINGS, Measure, Score
 from taxolearn.selection.search import pooled_link
@@ -23,6 +24,15 @@ from taxolearn.testing import check_method
 TREE = Taxonomy.from_paths(["all/cat/lion", "all/cat/lynx", "all/dog/wolf", "all/dog/fox", "all/moss"])
 DAG = Taxonomy.from_edges([*TREE.edges, ("dog", "lynx")])
 LEAVES = [TREE.name_of(node) for node in TREE.leaf_ids]
+
+
+@pytest.fixture(autouse=True)
+def _short_search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two candidates and one fold, but where the search itself is looked at."""
+    if request.node.name != "test_the_choice_is_that_of_the_rule":
+        every = taxonomy_classifier.starting_candidates
+        monkeypatch.setattr(taxonomy_classifier, "starting_candidates", lambda *a, **k: every(*a, **k)[:2])
+        monkeypatch.setattr(taxonomy_classifier, "_ENOUGH_HELD_OUT", 0)
 
 
 def rows(labels: list[Any], noise: float = 0.5, seed: int = 0) -> Any:
@@ -83,11 +93,11 @@ def test_the_choice_is_that_of_the_rule() -> None:
     """The rule, written anew from the table of trials and the answers of all attempts."""
     X, y = noisy(2.5)
     raced: list[Any] = []
-    whole = TaxonomyClassifier._race
+    race_of = TaxonomyClassifier._race
 
     class Watched(TaxonomyClassifier):
         def _race(self, *arguments: Any) -> Any:
-            raced.append(whole(self, *arguments))
+            raced.append(race_of(self, *arguments))
             return raced[-1]
 
     model = Watched(TREE, random_state=0).fit(X, y)
@@ -140,7 +150,7 @@ def test_flat_unless_few_rows_tell_more() -> None:
 @pytest.mark.parametrize("scoring", SCORINGS)
 def test_every_metric_is_scored_by(scoring: str) -> None:
     X, y = noisy()
-    model = starter(TREE, scoring=scoring).fit(X[:30], y[:30])
+    model = starter(TREE, scoring=scoring).fit(X[:10], y[:10])
     assert model.trials_.metric == scoring
     assert scoring in ("accuracy", "tree_loss") or np.isfinite(model.trials_.best.score)
 
@@ -157,10 +167,17 @@ def test_a_score_is_that_of_the_metric_and_pairs_rows(scoring: str) -> None:
     assert worse.errors_below(measure(truth, truth)) > 5.0
 
 
+def test_example_f1_by_rows_is_the_metric() -> None:
+    found = [SETS[(3 * k) % 20] for k in range(19)] + [[]]
+    assert Measure("example_f1", TREE)(SETS, found).value == pytest.approx(
+        metrics.example_f1(SETS, found, TREE)
+    )
+
+
 def test_a_row_of_weight_two_is_two_rows() -> None:
-    one = Score(0.5, np.array([0.0, 1.0, 1.0]), np.array([2.0, 1.0, 1.0]))
-    other = Score(0.25, np.array([0.0, 1.0, 0.0]), np.array([2.0, 1.0, 1.0]))
-    twice = [Score(s.value, s.parts[[0, 0, 1, 2]], np.ones(4)) for s in (one, other)]
+    parts, weight = [np.array([0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0])], np.array([2.0, 1.0, 1.0])
+    one, other = (Score(float(weight @ p / 4), lambda p=p: p, weight) for p in parts)
+    twice = [Score(s.value, lambda s=s: s.parts[[0, 0, 1, 2]], np.ones(4)) for s in (one, other)]
     assert other.errors_below(one) == twice[1].errors_below(twice[0])
 
 

@@ -8,9 +8,11 @@ import typer
 
 from taxolearn.cli.console import Progress, out, out_json, table
 from taxolearn.cli.options import (
+    Decision,
     Delimiter,
     Encoding,
     Format,
+    Inner,
     Json,
     Label,
     LabelSep,
@@ -39,6 +41,8 @@ def evaluate(
     by_chapter: Annotated[
         bool, typer.Option("--by-chapter", help="Also a line for each node below the root, weakest first.")
     ] = False,
+    decision: Decision = None,
+    inner: Inner = False,
     at_least: Annotated[
         float | None, typer.Option("--at-least", help="Exit with 1 when the accuracy is below this.")
     ] = None,
@@ -59,6 +63,7 @@ def evaluate(
     source = open_source(rows, format, encoding, delimiter)
     loaded = Model.load(model)
     loaded.check_takes(source)
+    loaded.decide(decision, inner)
     taxonomy = loaded.taxonomy
     if by_chapter and taxonomy is None:
         raise DataError(f"{model}: --by-chapter needs a model with a taxonomy")

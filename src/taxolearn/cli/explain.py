@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from taxolearn.cli.console import out, out_json
-from taxolearn.cli.options import Json, ModelFolder
+from taxolearn.cli.options import Decision, Json, ModelFolder
 from taxolearn.errors import DataError
 
 
@@ -22,6 +22,7 @@ def explain(
     label: Annotated[
         str | None, typer.Option("--label", help="Explain this label, not the best one.")
     ] = None,
+    decision: Decision = None,
     as_json: Json = False,
 ) -> None:
     """Explain the answer to one text: its score as a sum over words, and at each node what put it ahead."""
@@ -34,7 +35,7 @@ def explain(
         text = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
     if not text:
         raise DataError("there is no text to explain; give one after the model, or on standard input")
-    found = loaded.fitted.explain(text, k=words, runners_up=runners_up, label=label)
+    found = loaded.fitted.explain(text, k=words, runners_up=runners_up, label=label, decision=decision)
     if as_json:
         out_json(found.to_dict())
     else:

@@ -48,7 +48,7 @@ def make_estimator(method: Method, loss: str | None, **parameters: Any) -> Any:
     if loss is not None and loss not in method.losses:
         raise DataError(f"--loss {loss} is not a loss of {method.name}; choose {' or '.join(method.losses)}")
     given = {"loss": loss, **parameters}
-    if given.get("probability") and not hasattr(method.kind(), "probability"):
+    if method is STARTER:
         given["probability"] = None  # it has probabilities anyway
     chosen = {name: value for name, value in given.items() if value is not None}
     if method is STARTER and not set(chosen) <= set(method.kind().get_params(deep=False)):

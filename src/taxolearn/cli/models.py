@@ -45,6 +45,8 @@ class Model:
         self.classes: list[Hashable] = fitted.classes_.tolist()
         self.multilabel = self.estimator.decoder_.several
         self._shown_by = "name"
+        self._decision: str | None = None
+        self._inner = False
         self.path = lru_cache(maxsize=None)(self._path)
 
     @classmethod
@@ -81,6 +83,11 @@ class Model:
         check_shown_as(by)
         self._shown_by = by
 
+    def decide(self, decision: str | None, inner: bool = False) -> None:
+        """Answer by this decision from now on, with inner nodes where `inner` says so; None: the model's own."""
+        self.estimator._deciding(decision, inner)  # rather now than after reading rows
+        self._decision, self._inner = decision, inner
+
     def _shown(self, name: Hashable) -> Hashable:
         if self.taxonomy is None or self._shown_by == "name" or name not in self.taxonomy:
             return name
@@ -95,13 +102,15 @@ class Model:
     def answers(self, rows: Any, top_k: int | None, beam: int | None = None) -> list[list[Answer]]:
         """The best labels of each row: top_k of them, or those that the model predicts; probabilities without beam."""
         features = self.fitted.features_.transform(rows) if self.is_text else rows
-        k = None if top_k is None else min(top_k, len(self.classes))
-        found = self.estimator.decode(features, k=k, beam=beam)
-        names = [self.classes[number] for number in found.ids.tolist()]
+        known = self.taxonomy.nodes if self._inner and self.taxonomy is not None else self.classes
+        k = None if top_k is None else min(top_k, len(known))
+        found = self.estimator.decode(features, k=k, beam=beam, decision=self._decision, inner=self._inner)
+        names = [known[number] for number in found.ids.tolist()]
         chances: list[float | None] = [None] * len(names)
         if self.has_probabilities and beam is None:
             row = np.repeat(np.arange(len(found.indptr) - 1), np.diff(found.indptr))
-            chances = self.estimator.predict_proba(features)[row, found.ids].tolist()
+            ask = self.estimator.node_proba if self._inner else self.estimator.predict_proba
+            chances = ask(features)[row, found.ids].tolist()
         answers = [
             Answer(self._shown(name), tuple(map(self._shown, self.path(name))), score, chance)
             for name, score, chance in zip(names, found.scores.tolist(), chances, strict=True)
@@ -111,9 +120,7 @@ class Model:
     @property
     def has_probabilities(self) -> bool:
         """Whether `predict_proba` works: for logistic regression, and for an SVM that was calibrated."""
-        if hasattr(self.estimator, "calibration_") and hasattr(self.estimator, "probability"):
-            return self.estimator.calibration_ is not None
-        return hasattr(self.estimator, "predict_proba")
+        return self.estimator.calibration_ is not None or self.estimator._own_link() is not None
 
     def labels(self, rows: Any) -> list[Any]:
         """The predicted label of each row, or its list of labels."""

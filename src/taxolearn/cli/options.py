@@ -91,3 +91,15 @@ Show = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Decision = Annotated[
+    str | None,
+    typer.Option(
+        "--decision",
+        help="best, tree_loss, hierarchical_f1, or probable (several labels); needs probabilities.",
+        show_default="the model's own",
+    ),
+]
+Inner = Annotated[
+    bool,
+    typer.Option("--inner", help="Inner nodes may be answers, where that is expected to cost less."),
+]

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taxolearn.cli.console import Progress
-from taxolearn.cli.options import CsvSafe, Delimiter, Encoding, Format, ModelFolder, Show, Text
+from taxolearn.cli.options import (
+    CsvSafe,
+    Decision,
+    Delimiter,
+    Encoding,
+    Format,
+    Inner,
+    ModelFolder,
+    Show,
+    Text,
+)
 
 if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
@@ -49,6 +59,8 @@ def predict(
             help="Search the taxonomy from the top down, with so many nodes of a level; quicker.",
         ),
     ] = None,
+    decision: Decision = None,
+    inner: Inner = False,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="File of the answers, compressed as its suffix says.")
     ] = None,
@@ -64,6 +76,7 @@ def predict(
 
     Rows are read and answered in chunks, so memory does not grow with the input.
     The probability is empty when the model has none (fit with --probability), and with --beam.
+    With --decision the answer is what costs least in expectation, and the score minus that cost.
     With --output the file appears only when every row was answered.
     """
     from taxolearn.cli.inputs import STDIN, open_source
@@ -85,6 +98,7 @@ def predict(
     source = None if sentence else open_source(rows, format, encoding, delimiter)
     loaded = Model.load(model)
     loaded.show(show)
+    loaded.decide(decision, inner)
     if source is not None:
         loaded.check_takes(source)
         chunks = _chunks(source, loaded, Columns(text=text), kept)

@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.decoders.levels import Levels, core_and_branches
+from taxolearn.decoders.levels import Levels, as_span, core_and_branches
 from taxolearn.errors import DataError
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[Any]
-ExpectedCost = Callable[[Floats], Floats]  # from probabilities, classes x rows, to costs, answers x rows
+# from probabilities that sum to one, classes x rows, to costs, answers x rows
+ExpectedCost = Callable[[Floats], Floats]
 _DISTANCES = 512  # rows of distances that are made floats at a time
 
 
@@ -67,8 +68,8 @@ class TreeLoss:
         graph = sp.csr_array(up + up.T)
         core, parent = core_and_branches(graph.indptr, graph.indices)
         self._levels = Levels(parent)
-        self._classes = self._levels.place[np.asarray(class_nodes, dtype=np.int64)]
-        self._answers = self._levels.place[np.asarray(answers, dtype=np.int64)]
+        self._classes = as_span(self._levels.place[np.asarray(class_nodes, dtype=np.int64)])
+        self._answers = as_span(self._levels.place[np.asarray(answers, dtype=np.int64)])
         self._distances: Any = None
         if len(core) > 1:
             from scipy.sparse.csgraph import shortest_path
@@ -83,10 +84,9 @@ class TreeLoss:
         below = np.zeros((levels.n_nodes, p.shape[1]))
         below[self._classes] = p
         levels.add_up(below)
-        total = below[:roots].sum(axis=0)
         away = 0.5 * below[roots:].sum(axis=0)
         masses = below[:roots].copy()
-        cost = np.subtract(0.5 * total, below, out=below)
+        cost = np.subtract(0.5, below, out=below)
         cost[:roots] = away
         if self._distances is not None:
             for first in range(0, roots, _DISTANCES):
@@ -110,27 +110,45 @@ class HierarchicalF1:
     """
 
     def __init__(self, taxonomy: Taxonomy, class_nodes: npt.ArrayLike, answers: npt.ArrayLike) -> None:
-        self._sums = NodeSums(taxonomy, class_nodes)
         nodes, asked = np.asarray(class_nodes, dtype=np.int64), np.asarray(answers, dtype=np.int64)
         self._sizes = np.diff(taxonomy.ancestor_matrix(nodes, include_root=False, dtype=np.int8).indptr)
         above = taxonomy.ancestor_matrix(asked, include_root=False)
         sizes = np.diff(above.indptr)
-        self._parts = [
-            (int(size), np.flatnonzero(sizes == size), above[np.flatnonzero(sizes == size)])
-            for size in np.unique(sizes)
-        ]
+        groups = [(int(size), np.flatnonzero(sizes == size)) for size in np.unique(sizes)]
         self._n_answers = len(asked)
+        self._even = len(np.unique(self._sizes)) == 1
+        self._levels = Levels(taxonomy.parent) if taxonomy.is_tree else None
+        if self._levels is None:
+            self._sums = NodeSums(taxonomy, nodes)
+            self._groups: list[Any] = [(size, as_span(some), above[some]) for size, some in groups]
+        else:
+            place = self._levels.place
+            self._classes = as_span(place[nodes])
+            self._groups = [(size, as_span(some), as_span(place[asked[some]])) for size, some in groups]
 
     def __call__(self, p: Floats) -> Floats:
         """From classes x rows to answers x rows."""
+        if len(self._groups) == 1:
+            return self._group(p, *self._groups[0][::2])
         cost = np.empty((self._n_answers, p.shape[1]))
-        for size, places, above in self._parts:
-            if size == 0:
-                cost[places] = 1.0 - p[self._sizes == 0].sum(axis=0)
-                continue
-            shares = self._sums(p * (2.0 / (size + self._sizes))[:, None])
-            cost[places] = 1.0 - above @ shares
+        for size, places, asked in self._groups:
+            cost[places] = self._group(p, size, asked)
         return cost
+
+    def _group(self, p: Floats, size: int, asked: Any) -> Floats:
+        """The costs of answers that have so many ancestors."""
+        if size == 0:
+            return np.asarray(1.0 - p[self._sizes == 0].sum(axis=0, keepdims=True))
+        weight = (2.0 / (size + self._sizes))[:, None]
+        if self._levels is None:
+            return np.asarray(1.0 - asked @ self._sums(p * weight))
+        shares = np.zeros((self._levels.n_nodes, p.shape[1]))
+        shares[self._classes] = p if self._even else p * weight
+        self._levels.add_up(shares)[0] = 0.0  # the root does not count
+        found: Floats = self._levels.pass_down(shares)[asked]
+        if self._even:
+            found *= weight[0]
+        return np.subtract(1.0, found, out=found)
 
 
 def cost_by_table(costs: npt.ArrayLike, n_classes: int, n_answers: int) -> ExpectedCost:

@@ -18,15 +18,22 @@ from taxolearn.vectors.scoring import _best_columns as best_columns
 from taxolearn.vectors.scoring import check_k
 
 Floats = npt.NDArray[np.float64]
-BLOCK_BYTES = 8 * 2**20  # of probabilities at a time: they are passed several times, and should stay near
-_DIGITS = 12  # of a cost: two that differ by rounding alone are equal
+BLOCK_BYTES = 6 * 2**20  # of probabilities at a time
+_SCORE_BYTES = 64 * 2**20  # of scores at a time
+_EQUAL = 1e-12  # difference of two costs that is rounding: they are equal
 
 
 def probability_blocks(
-    decoder: Decoder, link: Link, vectors: Vectors, X: Any, n_threads: int = 1, width: int = 0
+    decoder: Decoder,
+    link: Link,
+    vectors: Vectors,
+    X: Any,
+    n_threads: int = 1,
+    width: int = 0,
+    dtype: Any = np.float64,
 ) -> Iterator[tuple[slice, Floats]]:
     """Some rows at a time and the probabilities of their classes, rows x classes; `width` is how many numbers of a row
-    the caller has in hand at once, if more than classes.
+    the caller has in hand at once, if more than classes. `dtype` None: they are as precise as the scores.
 
     >>> from taxolearn.decoders import Best
     >>> from taxolearn.decoders.links import Temperature
@@ -35,11 +42,16 @@ def probability_blocks(
     >>> [(rows, p.tolist()) for rows, p in blocks]
     [(slice(0, 1, None), [[0.5, 0.5]])]
     """
-    step = max(1, BLOCK_BYTES // (8 * max(1, decoder.n_classes, width)))
-    for first in range(0, X.shape[0], step):
-        rows = slice(first, min(first + step, X.shape[0]))
-        scores = decoder.scores(vectors, X if step >= X.shape[0] else X[rows], n_threads=n_threads)
-        yield rows, link.probabilities(scores.astype(np.float64))
+    n, size = X.shape[0], 8 * max(1, decoder.n_classes)
+    # scoring has a price per call, and wants many rows; probabilities are passed several times, and want few
+    many, few = max(1, _SCORE_BYTES // size), max(1, BLOCK_BYTES // max(size, 8 * width))
+    for start in range(0, n, many):
+        end = min(start + many, n)
+        scores = decoder.scores(vectors, X if many >= n else X[start:end], n_threads=n_threads)
+        for first in range(start, end, few):
+            rows = slice(first, min(first + few, end))
+            some = scores[rows.start - start : rows.stop - start]
+            yield rows, link.probabilities(some if dtype is None else some.astype(dtype))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +113,12 @@ class LeastCost:
         ids = np.empty((X.shape[0], k), dtype=np.int32)
         best = np.empty((X.shape[0], k))
         for rows, costs in self._costs(vectors, X, n_threads):
+            least = costs.min(axis=1, keepdims=True)
             if k == 1:
-                first = np.argmin(costs, axis=0)
-                ids[rows, 0], best[rows, 0] = first, -costs[first, np.arange(costs.shape[1])]
+                ids[rows, 0] = np.argmax(costs <= least + _EQUAL, axis=1)
+                best[rows] = -least
                 continue
-            scores = -np.ascontiguousarray(costs.T)
+            scores = -np.where(costs <= least + _EQUAL, least, costs)
             ids[rows] = best_columns(scores, int(k))
             best[rows] = np.take_along_axis(scores, ids[rows].astype(np.intp), axis=1)
         return ids, best
@@ -123,14 +136,14 @@ class LeastCost:
         """
         found = np.empty((X.shape[0], self.n_classes))
         for rows, costs in self._costs(vectors, X, n_threads):
-            found[rows] = -costs.T
+            found[rows] = -costs
         return found
 
     def _costs(self, vectors: Vectors, X: Any, n_threads: int) -> Iterator[tuple[slice, Floats]]:
-        """Some rows at a time and the costs of all answers, answers x rows."""
-        for rows, p in probability_blocks(self.plain, self.link, vectors, X, n_threads, 2 * self.n_classes):
-            costs = self.cost(np.ascontiguousarray(p.T))
-            yield rows, np.round(costs, _DIGITS, out=costs)
+        """Some rows at a time and the costs of all answers, rows x answers."""
+        width = 2 * self.n_classes
+        for rows, p in probability_blocks(self.plain, self.link, vectors, X, n_threads, width, None):
+            yield rows, np.ascontiguousarray(self.cost(p.T).T)
 
     def row_facts(self, vectors: Vectors, X: Any) -> RowFacts:
         """How X, a single row, is scored: probabilities, and with them costs, are made of these scores.

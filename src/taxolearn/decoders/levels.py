@@ -111,3 +111,14 @@ def core_and_branches(indptr: Ids, indices: Ids) -> tuple[Ids, Ids]:
                 if degree[other] == 1:
                     ends.append(other)
     return np.flatnonzero(~gone), parent
+
+
+def as_span(ids: Ids) -> Any:
+    """The ids as a slice where they are a range: to take a slice copies nothing.
+
+    >>> as_span(np.array([2, 3, 4])), as_span(np.array([2, 4]))
+    (slice(2, 5, None), array([2, 4]))
+    """
+    if len(ids) and np.array_equal(ids, np.arange(ids[0], ids[0] + len(ids))):
+        return slice(int(ids[0]), int(ids[0]) + len(ids))
+    return ids

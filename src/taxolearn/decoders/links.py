@@ -58,25 +58,28 @@ class Temperature:
         >>> Temperature(2.0).logits(np.array([[0.0, 0.5]])).tolist()
         [[-1.0, 0.0]]
         """
-        # the best class has zero, also where scores are infinite
-        best = scores.max(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):
-            if self.offset is None:
-                found = np.where(scores == best, 0.0, self.slope * (scores - best))
-            else:
-                top = log_expit(self.slope * best + self.offset)
-                found = np.where(scores == best, 0.0, log_expit(self.slope * scores + self.offset) - top)
-        return np.asarray(found)
+        if self.offset is not None:
+            scores = np.asarray(log_expit(self.slope * scores.astype(np.float64) + self.offset))
+            top, slope = scores.max(axis=1, keepdims=True), 1.0
+        else:
+            top, slope = scores.max(axis=1, keepdims=True), self.slope
+        if not np.isfinite(top).all():  # the best classes have zero, also where scores are infinite
+            with np.errstate(invalid="ignore"):
+                return np.where(scores == top, 0.0, slope * (scores.astype(np.float64) - top))
+        found: Array = scores - top
+        found *= scores.dtype.type(slope)
+        return found
 
     def probabilities(self, scores: Array) -> Array:
-        """The probabilities of classes, rows x classes, which sum to one.
+        """The probabilities of classes, rows x classes, which sum to one; as precise as the scores are.
 
         >>> Temperature(1.0, -2.0).probabilities(np.zeros((1, 2))).tolist()
         [[0.5, 0.5]]
         """
-        p = np.exp(self.logits(comparable(scores)))
-        p /= p.sum(axis=1, keepdims=True)
-        return np.asarray(p)
+        p = self.logits(comparable(scores))
+        np.exp(p, out=p)
+        total = p.sum(axis=1, keepdims=True, dtype=np.float64)
+        return np.asarray(np.divide(p, total, out=p if p.dtype == np.float64 else None))
 
     def arrays(self) -> dict[str, Array]:
         """Slope and offset.

@@ -29,6 +29,10 @@ from taxolearn.structure import Taxonomy
 from taxolearn.vectors import Vectors
 
 
+def _workers(name: str, value: Any) -> None:
+    worker_count(value)
+
+
 @estimator
 class VectorClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: vectors that score, and a decoder that answers.
@@ -47,7 +51,7 @@ class VectorClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
         kw_only=False,
     )
     n_jobs: int | None = parameter(
-        default=None, doc="Threads, as in scikit-learn: None is one, -1 all cores."
+        default=None, doc="Threads, as in scikit-learn: None is one, -1 all cores.", check=_workers
     )
 
     def __sklearn_tags__(self) -> Any:
@@ -346,7 +350,7 @@ class VectorClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _judge(self) -> Any:
         """A quick form of this estimator, not fitted, by whose answers features may be compared."""
-        quick = {"tol": 0.1, "probability": False, "thresholds": "zero", "verbose": 0}
+        quick = {"tol": 0.1, "probability": False, "decision": "best", "thresholds": "zero", "verbose": 0}
         known = self.get_params(deep=False)
         return clone(self).set_params(**{name: value for name, value in quick.items() if name in known})
 

@@ -32,8 +32,7 @@ def hold_out(problem: Problem, share: float, seed: int) -> Split:
     >>> len(held), 0 in kept
     (2, True)
     """
-    groups = _Groups(problem, seed)
-    return _split(problem, groups, groups.order, share * float(problem.row_weight.sum()))
+    return held_out_parts(problem, share, seed, once=True)[0]
 
 
 def held_out_parts(
@@ -44,31 +43,40 @@ def held_out_parts(
     >>> from taxolearn.problem import make_problem
     >>> problem = make_problem([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
     >>> [len(held) for held, _ in held_out_parts(problem, 0.2, 0)]
-    [1, 1]
+    [1, 1, 1, 1]
     """
-    groups = _Groups(problem, seed)
+    for alone in (False, True):
+        found = _parts(problem, _Groups(problem, seed, alone=alone), share, once, enough)
+        if found:
+            return found
+    raise DataError(
+        "no row can be held out: every class has a single row; give more rows, "
+        "or do without tuned thresholds and probabilities"
+    )
+
+
+def _parts(problem: Problem, groups: _Groups, share: float, once: bool, enough: int) -> list[Split]:
     total = float(problem.row_weight.sum())
     if once or round(share * len(groups.order)) >= enough:
-        return [_split(problem, groups, groups.order, share * total)]
+        return _split(problem, groups, groups.order, share * total)
     first = np.array([int(mine[0]) if len(mine) else -1 for mine in map(groups.labels, groups.order)])
     stratified = groups.order[np.argsort(first, kind="stable")]
-    found = []
-    for fold in range(_FOLDS):
-        try:
-            found.append(_split(problem, groups, stratified[fold::_FOLDS], total))
-        except DataError:
-            continue
-    if not found:
-        raise _nothing()
-    return found
+    folds = (_split(problem, groups, stratified[fold::_FOLDS], total) for fold in range(_FOLDS))
+    return [part for parts in folds for part in parts]
 
 
 class _Groups:
-    """Rows that are equal in features and labels; `order` has one of each group that has weight, at random."""
+    """Rows that are equal in features and labels, or each `alone`; `order` has one of each group that has weight, at
+    random."""
 
-    def __init__(self, problem: Problem, seed: int) -> None:
+    def __init__(self, problem: Problem, seed: int, *, alone: bool = False) -> None:
         self._targets = problem.targets
-        marks = row_marks(problem.X, seed) ^ _mixed(row_marks(problem.targets, seed + 1))
+        marks: npt.NDArray[np.uint64] = row_marks(problem.X, seed) ^ _mixed(
+            row_marks(problem.targets, seed + 1)
+        )
+        if alone:  # every class has one row, given several times
+            places: npt.NDArray[np.uint64] = np.arange(1, len(marks) + 1, dtype=np.uint64)
+            marks = _mixed(np.add(marks, places, dtype=np.uint64))
         marks = np.where(problem.row_weight > 0, marks, np.uint64(0))
         found, first, self.group = np.unique(marks, return_index=True, return_inverse=True)
         some = np.flatnonzero(problem.row_weight[first] > 0)
@@ -79,8 +87,8 @@ class _Groups:
         return self._targets.indices[self._targets.indptr[row] : self._targets.indptr[row + 1]]
 
 
-def _split(problem: Problem, groups: _Groups, order: Iterable[int], wanted: float) -> Split:
-    """Hold out groups in this order until they have so much weight."""
+def _split(problem: Problem, groups: _Groups, order: Iterable[int], wanted: float) -> list[Split]:
+    """Hold out groups in this order until they have so much weight; nothing where none can be."""
     left = np.asarray(problem.targets[groups.order].sum(axis=0)).ravel()
     most = max(1, _HELD_OUT_BYTES // (8 * problem.n_classes))
     chosen: list[Any] = []
@@ -94,16 +102,9 @@ def _split(problem: Problem, groups: _Groups, order: Iterable[int], wanted: floa
             chosen.append(groups.group[row])
             wanted -= weight
     if not chosen:
-        raise _nothing()
+        return []
     held = np.isin(groups.group, chosen)
-    return np.flatnonzero(held), np.flatnonzero(~held)
-
-
-def _nothing() -> DataError:
-    return DataError(
-        "no row can be held out: every class has a single row; give more rows, "
-        "or do without tuned thresholds and probabilities"
-    )
+    return [(np.flatnonzero(held), np.flatnonzero(~held))]
 
 
 def row_marks(X: Any, seed: int) -> npt.NDArray[np.uint64]:

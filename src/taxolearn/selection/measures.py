@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,18 +40,25 @@ SCORINGS = tuple(_METRICS)
 _GROUPS = 10  # of rows, left out by turns, for metrics that are no means over rows
 
 
-@dataclass(frozen=True, eq=False)
 class Score:
-    """A metric on held-out rows, and its parts: one per row, or one per group of rows left out by turns (jackknife).
+    """A metric on held-out rows, and its parts: one per row, or one per group of rows left out by turns (jackknife),
+    made when they are asked for.
 
-    >>> Score(0.5, np.array([0.0, 1.0]), np.ones(2)).better(Score(0.25, np.array([0.0, 0.5]), np.ones(2)))
+    >>> one, other = (Score(v, lambda v=v: np.array([v, v]), np.ones(2)) for v in (0.5, 0.25))
+    >>> one.better(other)
     0.25
     """
 
-    value: float
-    parts: Floats
-    weight: Floats
-    sign: float = 1.0
+    def __init__(
+        self, value: float, parts: Callable[[], Floats], weight: Floats, *, lower_is_better: bool = False
+    ) -> None:
+        self.value, self._parts, self.weight = value, parts, weight
+        self.sign = -1.0 if lower_is_better else 1.0
+
+    @cached_property
+    def parts(self) -> Floats:
+        """What the metric is the mean of."""
+        return self._parts()
 
     def better(self, other: Score) -> float:
         """By how much this is better than another on the same rows."""
@@ -59,7 +67,7 @@ class Score:
     def within_one_error(self, best: Score) -> bool:
         """Whether it is no farther below the best than one standard error of their difference, row by row.
 
-        >>> one, other = (Score(v, np.array([v, v]), np.ones(2)) for v in (0.5, 0.75))
+        >>> one, other = (Score(v, lambda v=v: np.array([v, v]), np.ones(2)) for v in (0.5, 0.75))
         >>> other.within_one_error(one), one.within_one_error(other)
         (True, False)
         """
@@ -90,26 +98,36 @@ class Measure:
     def __call__(self, truth: Any, predicted: Any, weight: Floats | None = None) -> Score:
         """The score of answers, in the forms that `predict` has."""
         weight = np.ones(len(truth)) if weight is None else weight
-        sign = -1.0 if self.name in _LOSSES else 1.0
-        parts = self._rows(truth, predicted)
-        if parts is not None:
-            return Score(float(weight @ parts / weight.sum()), parts, weight, sign)
-        metric = _METRICS[self.name]
-        value = metric(truth, predicted, self.taxonomy, sample_weight=weight)
-        group = np.arange(len(truth)) % _GROUPS
-        parts = np.full(_GROUPS, value)
+        lower = self.name in _LOSSES
+        rows = self._rows(truth, predicted)
+        if rows is not None:
+            return Score(float(weight @ rows / weight.sum()), lambda: rows, weight, lower_is_better=lower)
+        value = _METRICS[self.name](truth, predicted, self.taxonomy, sample_weight=weight)
+        return Score(
+            value,
+            lambda: self._jackknife(value, truth, predicted, weight),
+            np.ones(_GROUPS),
+            lower_is_better=lower,
+        )
+
+    def _jackknife(self, value: float, truth: Any, predicted: Any, weight: Floats) -> Floats:
+        """Pseudo-values of the metric: what each group of rows adds to it."""
+        group, parts = np.arange(len(truth)) % _GROUPS, np.full(_GROUPS, value)
         for number in range(_GROUPS):
             rest = np.flatnonzero((group != number) & (weight > 0))
-            if len(rest) < len(truth) and len(rest):
-                without = metric(
-                    _some(truth, rest), _some(predicted, rest), self.taxonomy, sample_weight=weight[rest]
-                )
+            if 0 < len(rest) < len(truth):
+                some = _some(truth, rest), _some(predicted, rest)
+                without = _METRICS[self.name](*some, self.taxonomy, sample_weight=weight[rest])
                 parts[number] = _GROUPS * value - (_GROUPS - 1) * without
-        return Score(value, parts, np.ones(_GROUPS), sign)
+        return parts
 
     def _rows(self, truth: Any, predicted: Any) -> Floats | None:
-        """A number per row of one label, for metrics that are means over rows."""
-        if not isinstance(truth, np.ndarray) or not isinstance(predicted, np.ndarray):
+        """A number per row, for some metrics that are means over rows."""
+        if self.name == "example_f1" and isinstance(predicted, list):
+            pairs = [(set(true), set(found)) for true, found in zip(truth, predicted, strict=True)]
+            sizes = [(len(true & found), len(true) + len(found)) for true, found in pairs]
+            return np.array([2.0 * both / total if total else 1.0 for both, total in sizes])
+        if not isinstance(truth, np.ndarray) or not isinstance(predicted, np.ndarray) or truth.ndim != 1:
             return None
         if self.name == "accuracy":
             return np.asarray(truth == predicted, dtype=np.float64)

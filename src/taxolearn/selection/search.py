@@ -29,6 +29,7 @@ _TRIAL_TOL = 1e-2  # certified gap of the fits that are compared; the first has 
 _LOSER = 3.0  # standard errors below the best at which a candidate's path is not followed
 _CLEAR = 2.0  # standard errors by which a plain attempt must be beaten
 _FEW_ROWS = 100  # held-out rows below which nobody is left behind, and nothing is clear
+_MOST = 6  # that go on to the next fold
 _ALIVE = 2.0  # standard errors below the best up to which a trial goes on to the next fold
 
 
@@ -199,7 +200,8 @@ class Race:
         clock = Budget(None)
         if model is None:
             model = clone(self._candidates[attempt.candidate].estimator).set_params(warm_start=True)
-        model.set_params(C=attempt.C, tol=_TRIAL_TOL if self.attempts else model.tol)
+        tol = self._candidates[attempt.candidate].estimator.tol
+        model.set_params(C=attempt.C, tol=min(_TRIAL_TOL, 10.0 * tol) if self.attempts else tol)
         X, weight = self._problem.X, self._problem.row_weight
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # gaps are in the table
@@ -250,7 +252,7 @@ class Race:
                         mine.tolist(), model.predict(X[mine], decision=decision), strict=True
                     ):
                         answers[row] = answer
-                found[decision] = answers
+                found[decision] = np.array(answers) if isinstance(answers[0], np.ndarray) else answers
         model.calibration_ = None
         return found
 
@@ -358,7 +360,8 @@ class Race:
             key=lambda one: _goodness(scores[id(one)]),
             default=None,
         )
-        return near if plain is None else [plain, *(one for one in near if one is not plain)]
+        others = [one for one in near if one is not plain]
+        return others[:_MOST] if plain is None else [plain, *others[: _MOST - 1]]
 
 
 def _seconds_per_fold(attempts: Sequence[Attempt]) -> float:

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from taxolearn.decoders import Decoder
 from taxolearn.errors import DataError, EmptyClassWarning
 from taxolearn.methods.base import VectorClassifier
+from taxolearn.methods.deciding import WORDS
 from taxolearn.methods.held_out import held_out_parts
 from taxolearn.methods.inputs import check_rows, check_seed, check_targets
 from taxolearn.methods.migrating import Migration
@@ -45,7 +46,7 @@ _DECISIONS_OF_SETS = ("best", "hierarchical_f1", "probable")
 # what is asked of the chosen method
 _OF_ESTIMATOR = frozenset(
     ("vectors_", "decoder_", "classes_", "taxonomy_", "certificate_", "calibration_", "label_form_", "_indicator",
-     "n_iter_", "history_", "data_")
+     "n_iter_", "history_", "data_", "_own_link", "_link")
 )  # fmt: skip
 
 
@@ -92,6 +93,14 @@ class TaxonomyClassifier(VectorClassifier):
         ),
         choices=SCORINGS,
         check=_scoring_or_none,
+    )
+    decision: str = parameter(
+        default="auto",
+        doc=(
+            'How labels are decided, as in the methods; "auto": as is best on held-out rows. It may be set on a fitted '
+            "model, or given to `predict`."
+        ),
+        choices=("auto", *WORDS),
     )
     max_seconds: float | None = parameter(
         default=None,
@@ -164,6 +173,8 @@ class TaxonomyClassifier(VectorClassifier):
         decisions = _DECISIONS_OF_SETS if several else _DECISIONS if taxonomy is not None else ("best",)
         if scoring.startswith("hierarchical") and not several:
             decisions = (*decisions, "hierarchical_f1")
+        if self.decision != "auto":
+            decisions = (self.decision,)
         second = None
         if taxonomy is not None:
             second = Measure("hierarchical_f1" if several else "tree_loss", taxonomy)
@@ -195,6 +206,8 @@ class TaxonomyClassifier(VectorClassifier):
         return OneVsRestSVM(self.taxonomy, n_jobs=self.n_jobs, random_state=self.random_state)._judge()
 
     def _deciding(self, decision: Any, inner: bool = False) -> tuple[Decoder, npt.NDArray[Any]]:
+        if decision is None and self.decision != "auto":
+            decision = self.decision
         found: tuple[Decoder, npt.NDArray[Any]] = self.estimator_._deciding(decision, inner)
         return found
 
@@ -210,7 +223,8 @@ class TaxonomyClassifier(VectorClassifier):
         >>> model.predict_proba([[3.0]]).argmax()
         np.int64(1)
         """
-        found: npt.NDArray[np.float64] = self.estimator_.predict_proba(self._rows(X))
+        rows = self._rows(X)
+        found: npt.NDArray[np.float64] = self.estimator_.predict_proba(rows)
         return found
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -221,7 +235,8 @@ class TaxonomyClassifier(VectorClassifier):
         >>> model.predict_log_proba([[3.0]]).shape
         (1, 2)
         """
-        found: npt.NDArray[np.float64] = self.estimator_.predict_log_proba(self._rows(X))
+        rows = self._rows(X)
+        found: npt.NDArray[np.float64] = self.estimator_.predict_log_proba(rows)
         return found
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -233,7 +248,8 @@ class TaxonomyClassifier(VectorClassifier):
         >>> model.fit([[-1.0], [1.0], [-2.0], [2.0]], ["Cat", "Dog", "Cat", "Dog"]).node_proba([[3.0]], ["Animal"])
         array([[1.]])
         """
-        found: npt.NDArray[np.float64] = self.estimator_.node_proba(self._rows(X), nodes)
+        rows = self._rows(X)
+        found: npt.NDArray[np.float64] = self.estimator_.node_proba(rows, nodes)
         return found
 
     def migrate(

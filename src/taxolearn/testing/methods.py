@@ -29,6 +29,8 @@ def check_method(estimator: Any, X: Any, y: Any) -> None:
 
     predict, top_k's first, explain's label, predict_path, the command line, and a model that was saved and loaded all
     agree, on dense rows and sparse ones; with several labels per row the predicted set is a prefix of the ranking.
+    Where the model has probabilities, the most probable class is the predicted one, nodes are not more probable than
+    their parents, and all answers agree under every decision, too.
     The fit carries a certificate that holds where it says converged, and parameters are scikit-learn's.
 
     >>> from taxolearn import OneVsRestSVM
@@ -64,6 +66,9 @@ def check_method(estimator: Any, X: Any, y: Any) -> None:
         predicted, best = (_answers_of_command(folder, X, k) for k in (None, 2))
         assert _same(predicted, _sets(model, X), model, X), "the command line answers otherwise"
         assert _same(best, [row[:2] for row in ranking], model, X), "the command line ranks otherwise"
+        if model.calibration_ is not None or model._own_link() is not None:
+            _check_probabilities(model, X)
+            _check_decisions(model, loaded, folder, X[:_EXPLAINED_AGAIN])
 
 
 def _same(found: list[list[Any]], expected: list[list[Any]], model: Any, X: Any) -> bool:
@@ -120,11 +125,63 @@ def _check_answers(model: Any, X: Any, n_explained: int | None = None) -> list[l
         assert sorted(map(str, ends)) == sorted(predicted[i]), (
             f"row {i}: predict_path ends elsewhere than predict"
         )
-    by_scores = getattr(model, "decision_", getattr(model, "decision", "best")) == "best"
+    by_scores = model._deciding(None)[0] is model.decoder_
     if not model.decoder_.several and n_classes > 2 and by_scores:
         by_score = model.classes_[np.argmax(model.decision_function(X), axis=1)]
         assert by_score.tolist() == [row[0] for row in ranking], "decision_function has another best class"
     return ranking
+
+
+def _check_probabilities(model: Any, X: Any) -> None:
+    """Assert that probabilities rank as scores do, and fall along the taxonomy."""
+    p = model.predict_proba(X)
+    assert p.shape == (len(X), len(model.classes_))
+    assert ((p >= 0) & (p <= 1)).all(), "a probability is below 0 or above 1"
+    if not model.decoder_.several:
+        np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-9)
+        names, _, chances, rest = model.top_k(X, 1, probability=True)
+        np.testing.assert_allclose(chances[:, 0], p.max(axis=1), rtol=1e-6)
+        np.testing.assert_allclose(chances[:, 0] + rest, 1.0, rtol=1e-6)
+        assert names[:, 0].tolist() == model.classes_[model.decode(X, decision="best").ids].tolist()
+    nodes = model.node_proba(X)
+    if model.taxonomy_ is not None:
+        child = np.repeat(np.arange(nodes.shape[1]), np.diff(model.taxonomy_.parent_indptr))
+        rise = nodes[:, child] - nodes[:, model.taxonomy_.parent_indices]
+        assert rise.max(initial=0.0) <= 1e-9, "a node is more probable than its parent"
+        some = [model.taxonomy_.nodes[-1], model.taxonomy_.nodes[0]]
+        np.testing.assert_allclose(model.node_proba(X, some), nodes[:, [-1, 0]], atol=1e-12)
+
+
+def _check_decisions(model: Any, loaded: Any, folder: str, X: Any) -> None:
+    """Assert that all answers agree under every decision; parameter and argument mean the same."""
+    several = model.decoder_.several
+    for decision in ("hierarchical_f1", "probable") if several else ("tree_loss", "hierarchical_f1"):
+        asked = clone(model).set_params(decision=decision)
+        vars(asked).update({name: value for name, value in vars(model).items() if name != "decision"})
+        predicted = _names(model.predict(X, decision=decision))
+        assert _names(asked.predict(X)) == predicted, "the parameter decision answers unlike the argument"
+        assert _names(loaded.predict(X, decision=decision)) == predicted, "load(save) decides otherwise"
+        answers = model.decode(X, decision=decision)
+        ranking = model.top_k(X, len(model.classes_), decision=decision)[0]
+        paths = model.predict_path(X, decision=decision)
+        for i, (a, b) in enumerate(zip(answers.indptr[:-1], answers.indptr[1:], strict=True)):
+            found = model.classes_[answers.ids[a:b]].tolist()
+            assert found == ranking[i, : b - a].tolist(), f"row {i}: decode says {found}, top_k otherwise"
+            ends = [_end(model, path) for path in (paths[i] if several else [paths[i]])]
+            assert sorted(map(str, ends)) == sorted(map(str, found)), f"row {i}: the path ends elsewhere"
+            label = model.explain(X[i], decision=decision).label
+            assert label == ranking[i, 0], (
+                f"row {i}: explain explains {label}, top_k begins with {ranking[i, 0]}"
+            )
+    lines = _answers_of_command(folder, X, None, "--decision", decision)
+    assert [sorted(row) for row in lines] == [sorted(row) for row in _as_names(model, answers)], (
+        "the command line decides otherwise"
+    )
+
+
+def _as_names(model: Any, answers: Any) -> list[list[str]]:
+    names = [str(name) for name in model.classes_[answers.ids].tolist()]
+    return [names[a:b] for a, b in zip(answers.indptr[:-1], answers.indptr[1:], strict=True)]
 
 
 def _end(model: Any, path: Any) -> Any:
@@ -139,9 +196,7 @@ def _shift(model: Any, names: Any) -> Any:
 
 def _sets(model: Any, X: Any) -> list[list[str]]:
     """The predicted classes of each row by name, best first."""
-    answers = model.decode(X)
-    names = [str(name) for name in model.classes_[answers.ids].tolist()]
-    found = [names[a:b] for a, b in zip(answers.indptr[:-1], answers.indptr[1:], strict=True)]
+    found = _as_names(model, model.decode(X))
     plain = _names(model.predict(X))
     assert [sorted(row) for row in found] == [sorted(row) for row in plain], "decode answers unlike predict"
     return found
@@ -155,12 +210,12 @@ def _names(predicted: Any) -> list[list[str]]:
     return [[str(one) for one in row] if isinstance(row, list) else [str(row)] for row in predicted]
 
 
-def _answers_of_command(folder: str, X: Any, top_k: int | None) -> list[list[str]]:
+def _answers_of_command(folder: str, X: Any, top_k: int | None, *options: str) -> list[list[str]]:
     """What `taxolearn predict` answers for the same rows."""
     rows = Path(folder).parent / f"{Path(folder).name}.svm"
     lines = (" ".join(f"{j + 1}:{float(v)!r}" for j, v in enumerate(row) if v) for row in X)
     rows.write_text("".join(f"0 {line}\n" for line in lines))
-    arguments = ["predict", folder, str(rows), "--format", "libsvm", "--to", "jsonl"]
+    arguments = ["predict", folder, str(rows), "--format", "libsvm", "--to", "jsonl", *options]
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):

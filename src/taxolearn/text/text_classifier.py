@@ -147,25 +147,26 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         certificate: Certificate = self.estimator_.certificate_
         return certificate
 
-    def predict(self, texts: Any, *, beam: int | None = None) -> Any:
+    def predict(self, texts: Any, *, beam: int | None = None, **options: Any) -> Any:
         """The best class of each text, or its set of classes, in the form in which y was given to `fit`.
 
-        `beam`, here and below: search the taxonomy from the top down, as the estimator's `top_k` says.
+        `beam`, here and below: search the taxonomy from the top down, as the estimator's `top_k` says. Other options
+        (`decision`, `inner`) are those of the estimator's method of the same name.
 
         >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
         >>> model.predict(["the femur"]).tolist()
         ['bone']
         """
-        return self._ask("predict", texts, beam=beam)
+        return self._ask("predict", texts, beam=beam, **options)
 
-    def predict_path(self, texts: Any, *, beam: int | None = None) -> list[Any]:
+    def predict_path(self, texts: Any, *, beam: int | None = None, **options: Any) -> list[Any]:
         """The path from the top of the taxonomy to each predicted class; a list of them with several labels.
 
         >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
         >>> model.predict_path(["the femur"])
         [('bone',)]
         """
-        paths: list[Any] = self._ask("predict_path", texts, beam=beam)
+        paths: list[Any] = self._ask("predict_path", texts, beam=beam, **options)
         return paths
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -191,26 +192,38 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores: npt.NDArray[Any] = self._ask("decision_function", texts)
         return scores
 
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def node_proba(self, texts: Any, nodes: Any = None) -> npt.NDArray[np.float64]:
+        """Probability that a label of the text lies at or below each node, as the estimator's `node_proba` says.
+
+        >>> from taxolearn import OneVsRestLogistic
+        >>> model = TextClassifier(OneVsRestLogistic(), TextFeatures())
+        >>> model.fit(["left femur", "skin"], ["bone", "skin"]).node_proba(["the femur"], ["bone"]) > 0.5
+        array([[ True]])
+        """
+        probabilities: npt.NDArray[np.float64] = self._ask("node_proba", texts, nodes)
+        return probabilities
+
     def top_k(
-        self, texts: Any, k: int = 5, *, beam: int | None = None
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """The k best classes of each text, best first, and their scores.
+        self, texts: Any, k: int = 5, *, beam: int | None = None, **options: Any
+    ) -> tuple[npt.NDArray[Any], ...]:
+        """The k best classes of each text, best first, and their scores; options as in the estimator's `top_k`.
 
         >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
         >>> model.top_k(["the femur"], 2)[0].tolist()
         [['bone', 'skin']]
         """
-        best: tuple[npt.NDArray[Any], npt.NDArray[Any]] = self._ask("top_k", texts, k, beam=beam)
+        best: tuple[npt.NDArray[Any], ...] = self._ask("top_k", texts, k, beam=beam, **options)
         return best
 
-    def decode(self, texts: Any, *, k: int | None = None, beam: int | None = None) -> Answers:
+    def decode(self, texts: Any, *, k: int | None = None, beam: int | None = None, **options: Any) -> Answers:
         """The predicted classes of each text, best first, as numbers into `classes_`, and their scores; or the k best.
 
         >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
         >>> model.decode(["the femur"]).ids.tolist()
         [0]
         """
-        answers: Answers = self._ask("decode", texts, k=k, beam=beam)
+        answers: Answers = self._ask("decode", texts, k=k, beam=beam, **options)
         return answers
 
     def score(self, texts: Any, y: Any, sample_weight: Any = None) -> float:
@@ -222,7 +235,15 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return float(self._ask("score", texts, y, sample_weight))
 
-    def explain(self, text: str, k: int = 6, runners_up: int = 3, *, label: Hashable = None) -> Explanation:
+    def explain(
+        self,
+        text: str,
+        k: int = 6,
+        runners_up: int = 3,
+        *,
+        label: Hashable = None,
+        decision: Any = None,
+    ) -> Explanation:
         """Why one text gets its best class: as for any estimator, and also by the words of the text.
 
         >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
@@ -234,6 +255,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(text, str):
             raise DataError(f"explain takes one text, a str, not {show(text)}")
         rows = self._rows([text])
+        label = self.estimator_._decided_label(rows, decision) if label is None else label
         if (
             not self.estimator_.vectors_.by_features
         ):  # words have no part of their own in the products of a kernel
