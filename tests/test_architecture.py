@@ -63,7 +63,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"structure", "problem", "kernels"},
     "datasets": {"structure", "problem", "kernels"},
     "methods": _CORE,
-    "text": _CORE | {"methods", "metrics"},
+    "text": _CORE | {"methods", "metrics", "selection"},
     "selection": _CORE | {"methods", "metrics"},
     "auditing": _CORE | {"methods", "metrics"},
     "report": _CORE | {"metrics"},

@@ -11,12 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from taxolearn.registry import METHODS as _METHODS
+from taxolearn.registry import STARTER as _STARTER
 
 if TYPE_CHECKING:
     from taxolearn.auditing import audit as audit
     from taxolearn.registry import *  # noqa: F403
     from taxolearn.scales import node_weights as node_weights
     from taxolearn.selection import select as select
+    from taxolearn.selection.taxonomy_classifier import TaxonomyClassifier as TaxonomyClassifier
     from taxolearn.storage.loading import load as load
     from taxolearn.structure import ClassGraph as ClassGraph
     from taxolearn.structure import Taxonomy as Taxonomy
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Where each public name lives. Loaded on first use, so that `import taxolearn` stays light.
-_HOMES = {method.class_name: f"taxolearn.methods.{method.module}" for method in _METHODS} | {
+_HOMES = {method.class_name: method.home for method in (_STARTER, *_METHODS)} | {
     "ClassGraph": "taxolearn.structure",
     "Taxonomy": "taxolearn.structure",
     "Term": "taxolearn.structure",

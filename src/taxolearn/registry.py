@@ -55,7 +55,7 @@ class Method(NamedTuple):
     """A method: its name on the command line, its class and the file it lives in, what it is, its losses (default
     first; none: it has one and no parameter for it), and its paper.
 
-    `several` says whether a row may have several labels.
+    `several` says whether a row may have several labels, `room` in which package the file is.
 
     >>> METHODS[0].name, METHODS[0].class_name
     ('svm', 'OneVsRestSVM')
@@ -68,6 +68,16 @@ class Method(NamedTuple):
     losses: tuple[str, ...]
     paper: str
     several: bool = True
+    room: str = "methods"
+
+    @property
+    def home(self) -> str:
+        """The module that the class lives in.
+
+        >>> METHODS[0].home
+        'taxolearn.methods.one_vs_rest_svm'
+        """
+        return f"taxolearn.{self.room}.{self.module}"
 
     @property
     def kind(self) -> Any:
@@ -76,7 +86,7 @@ class Method(NamedTuple):
         >>> METHODS[0].kind.__name__
         'OneVsRestSVM'
         """
-        return getattr(import_module(f"taxolearn.methods.{self.module}"), self.class_name)
+        return getattr(import_module(self.home), self.class_name)
 
 
 _HINGES = ("squared_hinge", "hinge")
@@ -229,11 +239,22 @@ METHODS = (
     ),
 )
 
+# To begin with: chooses one of the methods, and is what is used where no method is named.
+STARTER = Method(
+    "auto",
+    "TaxonomyClassifier",
+    "taxonomy_classifier",
+    "the method, its strength and its decision chosen on held-out rows",
+    (),
+    "one of the methods below",
+    room="selection",
+)
+
 
 def method_of(class_name: str) -> Method | None:
     """The method of a class name, None if there is none.
 
-    >>> method_of("OneVsRestSVM").name
-    'svm'
+    >>> method_of("OneVsRestSVM").name, method_of("TaxonomyClassifier").name
+    ('svm', 'auto')
     """
-    return next((method for method in METHODS if method.class_name == class_name), None)
+    return next((method for method in (STARTER, *METHODS) if method.class_name == class_name), None)

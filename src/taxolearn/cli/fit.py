@@ -49,8 +49,11 @@ def fit(
     skip_bad: SkipBad = None,
     taxonomy: TaxonomyFile = None,
     graph: GraphFile = None,
-    method: Annotated[str, typer.Option("--method", "-m", help="See `taxolearn methods`.")] = "svm",
-    C: Annotated[float, typer.Option("-C", help="Weight of the loss.")] = 1.0,
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", help="auto (chosen on held-out rows), or see `taxolearn methods`."),
+    ] = "auto",
+    C: Annotated[float | None, typer.Option("-C", help="Weight of the loss; 1 unless given.")] = None,
     tol: Tol = None,
     loss: Annotated[str | None, typer.Option("--loss", help="Loss, where the method has several.")] = None,
     setting: Annotated[
@@ -125,6 +128,9 @@ def fit(
     tried = getattr(model.fitted, "tried_", [])
     if tried:
         table(["features tried", "number", "held out"], candidate_rows(tried))
+    trials = getattr(model.estimator, "trials_", None)
+    if trials is not None and trials.trials:
+        say(trials.to_text())
     if held_out is not None:
         _print_scores(model, held_out)
     model.fitted.save(output)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from taxolearn.errors import DataError
-from taxolearn.registry import METHODS, Method
+from taxolearn.registry import METHODS, STARTER, Method
 
 # parameters with an option of their own, or that a command sets
 _HAVE_OPTIONS = {
@@ -24,12 +24,12 @@ def find_method(name: str) -> Method:
     >>> find_method("tree")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    taxolearn.errors.DataError: --method tree is not known; see taxolearn methods: svm, logistic, multiclass, ...
+    taxolearn.errors.DataError: --method tree is not known; see taxolearn methods: auto, svm, logistic, ...
     """
-    for method in METHODS:
+    for method in (STARTER, *METHODS):
         if name in (method.name, method.class_name):
             return method
-    known = ", ".join(method.name for method in METHODS)
+    known = ", ".join(method.name for method in (STARTER, *METHODS))
     raise DataError(f"--method {name} is not known; see taxolearn methods: {known}")
 
 
@@ -39,12 +39,22 @@ def make_estimator(method: Method, loss: str | None, **parameters: Any) -> Any:
     >>> make_estimator(find_method("logistic"), None, C=2.0, tol=None)
     OneVsRestLogistic(C=2.0)
     """
+    if loss is not None and method is STARTER:
+        raise DataError(
+            f"--loss {loss}: auto chooses the loss itself; leave it out, or name a method by --method"
+        )
     if loss is not None and not method.losses:
         raise DataError(f"--loss {loss}: {method.name} has one loss; leave it out")
     if loss is not None and loss not in method.losses:
         raise DataError(f"--loss {loss} is not a loss of {method.name}; choose {' or '.join(method.losses)}")
     given = {"loss": loss, **parameters}
+    if method is STARTER:
+        given["probability"] = None  # it has probabilities anyway
     chosen = {name: value for name, value in given.items() if value is not None}
+    if method is STARTER and not set(chosen) <= set(method.kind().get_params(deep=False)):
+        raise DataError(
+            f"-C {chosen['C']:g}: auto chooses C itself; leave it out, or name a method by --method"
+        )
     return method.kind(**chosen)
 
 

@@ -54,7 +54,7 @@ def explain(
     label: Hashable = None,
     titles: Mapping[Hashable, str] | None = None,
 ) -> Explanation:
-    """Explain the best class of one row, or the class `label`; see `TaxonomyClassifier.explain`.
+    """Explain the best class of one row, or the class `label`; see `VectorClassifier.explain`.
 
     >>> from taxolearn import OneVsRestSVM
     >>> model = OneVsRestSVM().fit([[-1.0, 0.0], [1.0, 0.5]], ["a", "b"])

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.decoders import Answers, Decoder, labels_are_closed
@@ -36,11 +36,11 @@ def _threads(name: str, value: Any) -> None:
 
 
 @estimator
-class TaxonomyClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class VectorClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: vectors that score, and a decoder that answers.
 
     >>> from taxolearn import OneVsRestSVM
-    >>> issubclass(OneVsRestSVM, TaxonomyClassifier)
+    >>> issubclass(OneVsRestSVM, VectorClassifier)
     True
     """
 
@@ -384,6 +384,12 @@ class TaxonomyClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator
         """The model of a header and arrays, every entry checked."""
         made: Self = unpack_classifier(cls, header, arrays, full=full)
         return made
+
+    def _judge(self) -> Any:
+        """A quick form of this estimator, not fitted, by whose answers features may be compared."""
+        quick = {"tol": 0.1, "probability": False, "decision": "best", "thresholds": "zero", "verbose": 0}
+        known = self.get_params(deep=False)
+        return clone(self).set_params(**{name: value for name, value in quick.items() if name in known})
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -20,7 +20,7 @@ from taxolearn.decoders import Decoder, best_class, fit_link
 from taxolearn.engines import ThreadEngine, interrupts
 from taxolearn.errors import DataError
 from taxolearn.losses import LOSSES, Loss
-from taxolearn.methods.base import TaxonomyClassifier
+from taxolearn.methods.base import VectorClassifier
 from taxolearn.methods.checkpoint import Checkpoint
 from taxolearn.methods.empty_classes import with_borrowed_intercepts
 from taxolearn.methods.held_out import held_out_parts
@@ -56,7 +56,7 @@ def _folder_or_none(name: str, value: Any) -> None:
 
 
 @estimator
-class CertifiedClassifier(TaxonomyClassifier):
+class CertifiedClassifier(VectorClassifier):
     """Base of the estimators: one optimisation problem, solved and certified.
 
     A method names its four slots: its loss (`_loss`, by the parameter `loss` unless it says otherwise), its tie

@@ -35,8 +35,10 @@ def hold_out(problem: Problem, share: float, seed: int) -> Split:
     return held_out_parts(problem, share, seed, once=True)[0]
 
 
-def held_out_parts(problem: Problem, share: float, seed: int, *, once: bool = False) -> list[Split]:
-    """The rows held out at once, or (unless `once`) where these are too few to learn from, five parts by turns.
+def held_out_parts(
+    problem: Problem, share: float, seed: int, *, once: bool = False, enough: int = _ENOUGH
+) -> list[Split]:
+    """The rows held out at once, or (unless `once`) where these are fewer than `enough`, five parts by turns.
 
     >>> from taxolearn.problem import make_problem
     >>> problem = make_problem([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
@@ -44,7 +46,7 @@ def held_out_parts(problem: Problem, share: float, seed: int, *, once: bool = Fa
     [1, 1, 1, 1]
     """
     for alone in (False, True):
-        found = _parts(problem, _Groups(problem, seed, alone=alone), share, once)
+        found = _parts(problem, _Groups(problem, seed, alone=alone), share, once, enough)
         if found:
             return found
     raise DataError(
@@ -53,9 +55,9 @@ def held_out_parts(problem: Problem, share: float, seed: int, *, once: bool = Fa
     )
 
 
-def _parts(problem: Problem, groups: _Groups, share: float, once: bool) -> list[Split]:
+def _parts(problem: Problem, groups: _Groups, share: float, once: bool, enough: int) -> list[Split]:
     total = float(problem.row_weight.sum())
-    if once or round(share * len(groups.order)) >= _ENOUGH:
+    if once or round(share * len(groups.order)) >= enough:
         return _split(problem, groups, groups.order, share * total)
     first = np.array([int(mine[0]) if len(mine) else -1 for mine in map(groups.labels, groups.order)])
     stratified = groups.order[np.argsort(first, kind="stable")]

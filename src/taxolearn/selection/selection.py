@@ -6,7 +6,6 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,14 @@ from taxolearn.errors import DataError, EmptyClassWarning
 from taxolearn.methods.fitting import CertifiedClassifier
 from taxolearn.methods.held_out import hold_out
 from taxolearn.methods.hierarchical_svm import HierarchicalSVM
-from taxolearn.methods.inputs import check_rows, check_seed, check_targets, names_array
+from taxolearn.methods.inputs import check_rows, check_seed, check_targets
 from taxolearn.methods.multiclass_svm import MulticlassSVM
 from taxolearn.methods.normalized_svm import NormalizedHierarchicalSVM
 from taxolearn.methods.parameters import positive
 from taxolearn.methods.shared_svm import SharedSVM
 from taxolearn.metrics import accuracy, example_f1, macro_f1, micro_f1, tree_loss
 from taxolearn.problem import Problem, make_problem
+from taxolearn.selection.row_labels import RowLabels
 from taxolearn.selection.trials import METRICS, SEVERAL, Selection, Trial, best_trial
 from taxolearn.solvers import Status
 from taxolearn.structure import Taxonomy
@@ -32,7 +32,7 @@ from taxolearn.structure.names import show
 __all__ = ["LAMBDAS", "Selection", "Trial", "paper_candidates", "select", "title"]
 
 LAMBDAS = tuple(10.0**power for power in range(-8, 3))  # the grid of Choi, Sasaki and Srebro, section 8.1
-_F1 = (micro_f1, macro_f1, example_f1)  # as in a Trial
+_F1 = (micro_f1, macro_f1, example_f1)  # as a Trial calls them
 _T = 1.5  # of (8) on DAGs, section 8.2
 _PAPER: dict[str, Any] = {
     "multiclass": MulticlassSVM,
@@ -177,7 +177,7 @@ def select(
     several = problem.labels.multilabel and bool(np.any(np.diff(problem.labels.indptr) != 1))
     if metric in SEVERAL and not several:
         raise DataError(f"metric={metric!r} is for several labels per row; choose 'accuracy' or 'tree_loss'")
-    labels = _Labels(problem, y, several)
+    labels = RowLabels(problem, y, several)
     held, kept = _split(problem, holdout, seed)
     weight = None if sample_weight is None else problem.row_weight
     of_held, of_kept = (None, None) if weight is None else (weight[held], weight[kept])
@@ -190,11 +190,13 @@ def select(
             loss = float("nan")
             if taxonomy is not None and not several:
                 loss = tree_loss(truth, predicted, taxonomy, sample_weight=of_held)
-            of_sets = [f1(truth, predicted, taxonomy, sample_weight=of_held) for f1 in _F1 if several]
+            of_sets: dict[str, Any] = {
+                f1.__name__: f1(truth, predicted, taxonomy, sample_weight=of_held) for f1 in _F1 if several
+            }
             lambda_ = grid[len(trials) % len(grid)]
             gap, certified = model.certificate_.gap, model.certificate_.holds(model.tol)
             trials.append(
-                Trial(number, title(candidate), lambda_, right, loss, gap, certified, seconds, *of_sets)
+                Trial(number, title(candidate), lambda_, right, loss, gap, certified, seconds, **of_sets)
             )
             if on_trial is not None:
                 on_trial(len(trials), len(candidates) * len(grid), trials[-1])
@@ -252,23 +254,6 @@ def _check_choices(metric: str, holdout: float) -> None:
         raise DataError(f"metric={show(metric)} is not known; choose {' or '.join(map(repr, METRICS))}")
     if not isinstance(holdout, float) or not 0 < holdout < 1:
         raise DataError(f"holdout={show(holdout)} is not allowed; give a share of rows between 0 and 1")
-
-
-class _Labels:
-    """The label of each row by name, or its list of labels; some rows at a time."""
-
-    def __init__(self, problem: Problem, y: Any, several: bool) -> None:
-        of = problem.labels
-        self._several = several
-        if not several:
-            self._names = names_array([of.names[k] for k in of.indices], y)
-            return
-        self._names = np.empty(of.n_rows, dtype=object)
-        for row, (a, b) in enumerate(pairwise(of.indptr.tolist())):
-            self._names[row] = [of.names[k] for k in of.indices[a:b]]
-
-    def __getitem__(self, rows: Any) -> Any:
-        return self._names[rows].tolist() if self._several else self._names[rows]
 
 
 def _split(problem: Problem, share: float, seed: int) -> tuple[Any, Any]:

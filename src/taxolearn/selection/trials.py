@@ -27,7 +27,9 @@ _TICKS = 12  # labels that fit side by side
 @dataclass(frozen=True)
 class Trial:
     """One candidate at one lambda: its scores on the held-out rows, the gap of its fit, whether that gap is within the
-    `tol` asked for, and the seconds it took. The F1 are of several labels per row.
+    `tol` asked for, and the seconds it took. The F1 are of several labels per row. `score` is by another metric, where
+    one was asked for, and `decision` how the answers were decided. `rows` is the
+    number of held-out rows, where trials differ in that.
 
     >>> Trial(0, "MulticlassSVM()", 0.01, 0.8, 0.25, 1e-3, True, 0.1).C
     50.0
@@ -44,6 +46,9 @@ class Trial:
     micro_f1: float = math.nan
     macro_f1: float = math.nan
     example_f1: float = math.nan
+    decision: str = "best"
+    score: float = math.nan
+    rows: int = 0
 
     @property
     def C(self) -> float:
@@ -92,6 +97,11 @@ class Selection:
         """
         return self.trials[self.chosen]
 
+    def _value(self, trial: Trial) -> float:
+        """What decides."""
+        value: float = getattr(trial, self.metric, trial.score)
+        return value
+
     def to_text(self) -> str:
         """All trials as a table, the chosen one marked; a star at the gap: it is above the `tol` of that fit.
 
@@ -103,7 +113,14 @@ class Selection:
         width = max(9, *(len(trial.title) for trial in self.trials))
         several = not math.isnan(self.trials[0].micro_f1)
         of_sets = "micro F1  macro F1  example F1  " if several else ""
-        lines = [f"{'candidate':{width}}  lambda   accuracy  tree loss  {of_sets}gap       seconds"]
+        other = "" if self.metric in METRICS else f"{self.metric.replace('_', ' ')}  "
+        decided = any(trial.decision != "best" for trial in self.trials)
+        decision = f"{'decision':15}  " if decided else ""
+        counted = len({trial.rows for trial in self.trials}) > 1
+        decision += "rows     " if counted else ""
+        lines = [
+            f"{'candidate':{width}}  {decision}lambda   accuracy  tree loss  {of_sets}{other}gap       seconds"
+        ]
         for number, trial in enumerate(self.trials):
             loss = "-" if math.isnan(trial.tree_loss) else f"{trial.tree_loss:.3f}"
             gap = f"{trial.gap:.1e}{'' if trial.certified else '*'}"
@@ -113,8 +130,11 @@ class Selection:
                 if several
                 else ""
             )
+            sets += f"{trial.score:<{len(other) - 2}.4f}  " if other else ""
+            decision = f"{trial.decision:15}  " if decided else ""
+            decision += f"{trial.rows:<7}  " if counted else ""
             lines.append(
-                f"{trial.title:{width}}  {_power(trial.lambda_):7}  {trial.accuracy:<8.4f}  {loss:9}  {sets}"
+                f"{trial.title:{width}}  {decision}{_power(trial.lambda_):7}  {trial.accuracy:<8.4f}  {loss:9}  {sets}"
                 f"{gap:8}  {trial.seconds:<7.1f}{mark}".rstrip()
             )
         return "\n".join(lines)
@@ -140,25 +160,28 @@ class Selection:
     def _figure(self) -> Figure:
         from matplotlib.figure import Figure
 
-        candidates = sorted({trial.candidate for trial in self.trials})
+        candidates = sorted({(trial.candidate, trial.decision) for trial in self.trials})
         figure = Figure(figsize=(8.0, 4.6 + 0.22 * len(candidates)), layout="constrained")
         axes = figure.add_subplot()
         for place, candidate in enumerate(candidates):
-            mine = sorted((t for t in self.trials if t.candidate == candidate), key=lambda t: t.lambda_)
+            mine = sorted(
+                (t for t in self.trials if (t.candidate, t.decision) == candidate), key=lambda t: t.lambda_
+            )
             # where curves lie on each other the lower ones show as larger marks and through gaps
             style: dict[str, Any] = {
                 "color": _COLOURS[place % len(_COLOURS)],
                 "marker": _MARKERS[place % len(_MARKERS)],
                 "markersize": max(5.0, 9.0 - place),
             }
-            scores = [getattr(trial, self.metric) for trial in mine]
+            scores = [self._value(trial) for trial in mine]
             lambdas = [trial.lambda_ for trial in mine]
             line = ("-", "--", ":")[place % 3]
-            axes.plot(lambdas, scores, linestyle=line, label=mine[0].title, **style)
+            label = mine[0].title if mine[0].decision == "best" else f"{mine[0].title}, by {mine[0].decision}"
+            axes.plot(lambdas, scores, linestyle=line, label=label, **style)
             for trial, score in zip(mine, scores, strict=True):
                 if not trial.certified:
                     axes.plot([trial.lambda_], [score], mfc="white", **style)
-        best, value = self.best, getattr(self.best, self.metric)
+        best, value = self.best, self._value(self.best)
         axes.plot([best.lambda_], [value], "o", mfc="none", mec="black", mew=1.5, ms=15, label="chosen")
         if not all(trial.certified for trial in self.trials):
             axes.plot(

@@ -60,7 +60,7 @@ def pack_classifier(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     feature_names = getattr(estimator, "feature_names_in_", None)
     header: dict[str, Any] = {
         "method": type(estimator).__name__,
-        "params": {name: _pack_value(value) for name, value in parameters.items()},
+        "params": pack_params(parameters),
         "classes": {"names": encode_names(classes.tolist()), "dtype": str(classes.dtype)},
         "labels": {"form": estimator.label_form_, "indicator": estimator._indicator},
         "weights": weights_header,
@@ -157,6 +157,15 @@ def entry(header: Any, key: str, kind: Any) -> Any:
 def _is_spelt(header: dict[str, Any]) -> bool:
     """Whether the taxonomy was that which the labels spell; models of older versions do not know it."""
     return bool(entry({"spell_taxonomy": False, **entry(header, "labels", dict)}, "spell_taxonomy", bool))
+
+
+def pack_params(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters by name as a header holds them.
+
+    >>> pack_params({"C": 1.0, "class_weight": {3: 2.0}})
+    {'C': 1.0, 'class_weight': {'mapping': [(3, 2.0)]}}
+    """
+    return {name: _pack_value(value) for name, value in parameters.items()}
 
 
 def unpack_params(header: dict[str, Any], kind: type) -> dict[str, Any]:

@@ -39,4 +39,4 @@ def is_own(kind: type) -> bool:
     if (kind.__name__, kind.__module__) == TEXT_CLASSIFIER:
         return True
     method = method_of(kind.__name__)
-    return method is not None and kind.__module__ == f"taxolearn.methods.{method.module}"
+    return method is not None and kind.__module__ == method.home

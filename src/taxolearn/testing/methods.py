@@ -125,7 +125,8 @@ def _check_answers(model: Any, X: Any, n_explained: int | None = None) -> list[l
         assert sorted(map(str, ends)) == sorted(predicted[i]), (
             f"row {i}: predict_path ends elsewhere than predict"
         )
-    if not model.decoder_.several and n_classes > 2:
+    by_scores = model._deciding(None)[0] is model.decoder_
+    if not model.decoder_.several and n_classes > 2 and by_scores:
         by_score = model.classes_[np.argmax(model.decision_function(X), axis=1)]
         assert by_score.tolist() == [row[0] for row in ranking], "decision_function has another best class"
     return ranking

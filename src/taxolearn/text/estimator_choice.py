@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import clone
 
 from taxolearn.errors import TaxolearnError
-from taxolearn.methods.base import TaxonomyClassifier
+from taxolearn.methods.base import VectorClassifier
 from taxolearn.text.choice import FitScore, choose_text_features
 from taxolearn.text.features import TextFeatures
 
@@ -18,7 +18,7 @@ _MAX_TEXTS = 10_000
 
 
 def choose_features(
-    estimator: TaxonomyClassifier, texts: list[str], y: Any, *, random_state: Any, verbose: int
+    estimator: VectorClassifier, texts: list[str], y: Any, *, random_state: Any, verbose: int
 ) -> tuple[TextFeatures, list[dict[str, Any]]]:
     """The features, not fitted, on which the estimator is best on held-out texts, and what was tried.
 
@@ -32,11 +32,9 @@ def choose_features(
     return choose_text_features(texts, y, fit_score, max_texts=_MAX_TEXTS, random_state=random_state)
 
 
-def _held_out_score(estimator: TaxonomyClassifier, verbose: int) -> FitScore:
+def _held_out_score(estimator: VectorClassifier, verbose: int) -> FitScore:
     """The method itself as the judge of features, solved less exactly."""
-    judge = clone(estimator)
-    quick = {"tol": 0.1, "probability": False, "decision": "best", "thresholds": "zero", "verbose": 0}
-    judge.set_params(**{name: value for name, value in quick.items() if name in judge.get_params(deep=False)})
+    judge = estimator._judge()
 
     def fit_score(X_train: Any, y_train: Any, X_valid: Any, y_valid: Any) -> float:
         with warnings.catch_warnings():

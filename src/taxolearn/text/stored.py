@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import clone
 
 from taxolearn.errors import ModelError
-from taxolearn.storage.classifiers import Arrays, entry, pack_classifier, unpack_params
+from taxolearn.storage.classifiers import Arrays, entry, unpack_params
 from taxolearn.storage.names import decode_names, encode_names
 from taxolearn.text.features import TextFeatures
 
@@ -23,7 +23,7 @@ def pack_text_classifier(model: Any) -> tuple[dict[str, Any], Arrays]:
     >>> "text/word/idf" in arrays, "weights/intercept" in arrays
     (True, True)
     """
-    estimator, arrays = pack_classifier(model.estimator_)
+    estimator, arrays = model.estimator_._pack()
     features, feature_arrays = model.features_.pack()
     titles = None
     if model.titles is not None:

@@ -18,9 +18,9 @@ from taxolearn.certificates import Certificate
 from taxolearn.decoders import Answers
 from taxolearn.errors import DataError
 from taxolearn.explain import ExplainedRow, Explanation, explain, explain_row
-from taxolearn.methods.base import TaxonomyClassifier
+from taxolearn.methods.base import VectorClassifier
 from taxolearn.methods.migrating import Migration
-from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
+from taxolearn.selection.taxonomy_classifier import TaxonomyClassifier
 from taxolearn.storage.writing import save_model
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
@@ -46,7 +46,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : taxolearn estimator or None
-        The method, for example `OneVsRestSVM(taxonomy=tree)`; None: `OneVsRestSVM()`.
+        The method, for example `OneVsRestSVM(taxonomy=tree)`; None: `TaxonomyClassifier()`, which chooses one.
     features : TextFeatures or None
         How texts become rows. None: the settings with the best held-out accuracy of `estimator` on a part of
         the texts.
@@ -82,7 +82,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        estimator: TaxonomyClassifier | None = None,
+        estimator: VectorClassifier | None = None,
         features: TextFeatures | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -107,7 +107,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features, tried = self._choice(estimator, texts, y)
         rows = features.fit_transform(texts)
         estimator.fit(rows, y, sample_weight=sample_weight)
-        estimator.vectors_ = _compact(estimator.vectors_)
+        learned: Any = getattr(estimator, "estimator_", estimator)  # of a choice of methods the chosen one
+        learned.vectors_ = _compact(learned.vectors_)
         self.features_, self.estimator_, self.tried_ = features, estimator, tried
         return self
 
@@ -324,7 +325,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         migration: Migration = self.estimator_.migrate(self._rows(texts), y, taxonomy, mapping, **options)
         known = _titles_after(self.titles, migration)
         made = type(self)(clone(migration.model), self.features, self.random_state, self.verbose, known)
-        migration.model.vectors_ = _compact(migration.model.vectors_)
+        learned = getattr(migration.model, "estimator_", migration.model)
+        learned.vectors_ = _compact(learned.vectors_)
         made.features_, made.estimator_, made.tried_ = self.features_, migration.model, self.tried_
         return replace(migration, model=made)
 
@@ -361,16 +363,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError("texts is empty; give at least one text")
         return rows
 
-    def _new_estimator(self) -> TaxonomyClassifier:
+    def _new_estimator(self) -> VectorClassifier:
         if self.estimator is None:
-            return OneVsRestSVM()
-        if not isinstance(self.estimator, TaxonomyClassifier):
+            return TaxonomyClassifier(random_state=self.random_state)
+        if not isinstance(self.estimator, VectorClassifier):
             raise DataError(f"estimator={show(self.estimator)} is not one of taxolearn's; try OneVsRestSVM()")
-        estimator: TaxonomyClassifier = clone(self.estimator)
+        estimator: VectorClassifier = clone(self.estimator)
         return estimator
 
     def _choice(
-        self, estimator: TaxonomyClassifier, texts: Any, y: Any
+        self, estimator: VectorClassifier, texts: Any, y: Any
     ) -> tuple[TextFeatures, list[dict[str, Any]]]:
         """Features, not fitted, and the table of what was tried."""
         if self.features is not None:

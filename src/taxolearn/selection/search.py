@@ -1,0 +1,384 @@
+"""A race of candidates on held-out rows: each climbs along C, the best go on to further folds, losers stop early."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from taxolearn.decoders import Link, fit_link, link_of
+from taxolearn.errors import EmptyClassWarning
+from taxolearn.methods.held_out import Split
+from taxolearn.problem import Problem
+from taxolearn.selection.budget import Budget
+from taxolearn.selection.measures import Measure, Score
+from taxolearn.selection.row_labels import RowLabels
+from taxolearn.selection.selection import title
+from taxolearn.solvers import Status
+
+STEP = 4.0  # from one C to the next
+C_RANGE = (1e-8, 1e8)
+_TRIAL_TOL = 1e-2  # certified gap of the fits that are compared; the first has that of the last fit, and tells its cost
+_LOSER = 3.0  # standard errors below the best at which a candidate's path is not followed
+_CLEAR = 2.0  # standard errors by which a plain attempt must be beaten
+_FEW_ROWS = 100  # held-out rows below which nobody is left behind, and nothing is clear
+_MOST = 6  # that go on to the next fold
+_ALIVE = 2.0  # standard errors below the best up to which a trial goes on to the next fold
+
+
+class Candidate(NamedTuple):
+    """An estimator, the C that its path begins with, and whether it is one of those that others must clearly beat
+    (flat ones); simpler ones come first.
+
+    >>> from taxolearn import OneVsRestSVM
+    >>> Candidate(OneVsRestSVM(), 1.0).C
+    1.0
+    """
+
+    estimator: Any
+    C: float = 1.0
+    plain: bool = False
+
+
+@dataclass(eq=False)
+class Attempt:
+    """One candidate at one C: what it answered on the held-out rows of each fold, by decision.
+
+    >>> Attempt(0, 1.0).n_folds
+    0
+    """
+
+    candidate: int
+    C: float
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    gap: float = 0.0
+    certified: bool = True
+    seconds: float = 0.0
+
+    @property
+    def n_folds(self) -> int:
+        """Folds that it was tried on.
+
+        >>> Attempt(0, 1.0, [{}]).n_folds
+        1
+        """
+        return len(self.answers)
+
+
+class Option(NamedTuple):
+    """A decision of an attempt, with its scores: what is chosen among.
+
+    >>> Option(Attempt(0, 1.0), "best", None, None).decision
+    'best'
+    """
+
+    attempt: Attempt
+    decision: str
+    score: Any  # by the metric asked for
+    second: Any  # among those within one standard error; None without a taxonomy
+
+
+@dataclass(eq=False)
+class _Path:
+    """A candidate on its way along C on the first fold, with the last model, which the next one starts from."""
+
+    candidate: int
+    C: float
+    best: Attempt | None = None
+    model: Any = None
+    seconds: float = 0.0
+    n_steps: int = 0
+
+
+class Race:
+    """A search over candidates, C and decisions on the folds of one problem.
+
+    >>> from taxolearn import MulticlassSVM
+    >>> from taxolearn.problem import make_problem
+    >>> X, y = np.array([[-1.0], [-1.2], [0.0], [0.1], [1.0], [1.1]]), np.array(["a", "a", "b", "b", "c", "c"])
+    >>> problem = make_problem(X, y)
+    >>> labels, folds = RowLabels(problem, y, several=False), [(np.array([0, 2, 4]), np.array([1, 3, 5]))]
+    >>> measure = Measure("accuracy", None)
+    >>> race = Race(problem, labels, folds, [Candidate(MulticlassSVM())], ("best",), measure, None)
+    >>> race.run(Budget(None, small=True)).score.value
+    1.0
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        labels: RowLabels,
+        folds: Sequence[Split],
+        candidates: Sequence[Candidate],
+        decisions: Sequence[str],
+        measure: Measure,
+        second: Measure | None,
+        on_trial: Callable[[Attempt, str, float], None] | None = None,
+    ) -> None:
+        self._problem, self._labels, self._folds = problem, labels, folds
+        self._candidates, self.decisions = candidates, decisions
+        self.measure, self._second, self._on_trial = measure, second, on_trial
+        self.attempts: list[Attempt] = []
+        self._known: dict[tuple[int, str, str, int], Score] = {}
+        self.n_folds = 0  # on which all that are left were tried
+
+    def run(self, budget: Budget) -> Option:
+        """Race within the budget; the choice."""
+        paths = [_Path(number, one.C) for number, one in enumerate(self._candidates)]
+        for path in paths:
+            self._step(path, path.C, budget)
+        for path in sorted((path for path in paths if path.best is not None), key=self._path_order):
+            self._climb(path, budget)
+        self.n_folds = 1
+        for fold in range(1, len(self._folds)):
+            alive = self._alive()
+            while len(alive) > 1 and not budget.allows(_seconds_per_fold(alive)):
+                alive = alive[: len(alive) // 2]
+            if not budget.allows(_seconds_per_fold(alive)):
+                break
+            self._next_fold(alive, fold)
+        return self.choice()
+
+    def _next_fold(self, alive: Sequence[Attempt], fold: int) -> None:
+        """All that are left on one more fold, those of a candidate from the smallest C on."""
+        for number in sorted({one.candidate for one in alive}):
+            model = None
+            for attempt in sorted((one for one in alive if one.candidate == number), key=lambda one: one.C):
+                model = self._try(attempt, fold, model)
+        self.n_folds = fold + 1
+
+    def _climb(self, path: _Path, budget: Budget) -> None:
+        """Along C while answers on the first fold get better: up first, and down if that was worse at once."""
+        for factor in (STEP, 1.0 / STEP):
+            C, climbed = path.C * factor, False
+            while C_RANGE[0] <= C <= C_RANGE[1] and not self._lost(path):
+                before = path.best
+                if not self._step(path, C, budget):
+                    return
+                if path.best is before:
+                    break
+                climbed, C = True, C * factor
+            if climbed:
+                return
+
+    def _step(self, path: _Path, C: float, budget: Budget) -> bool:
+        """One trial on the first fold, if there is time for it."""
+        if self.attempts and not budget.allows(path.seconds or max(one.seconds for one in self.attempts)):
+            return False
+        attempt = Attempt(path.candidate, C)
+        path.model = self._try(attempt, 0, path.model)
+        path.seconds, path.n_steps = attempt.seconds, path.n_steps + 1
+        if not self.attempts:
+            budget.first_fit(attempt.seconds)
+        self.attempts.append(attempt)
+        if path.best is None or self._best(attempt).better(self._best(path.best)) > 0.0:
+            path.best = attempt
+        return True
+
+    def _path_order(self, path: _Path) -> tuple[float, int]:
+        assert path.best is not None
+        return -_goodness(self._best(path.best)), path.candidate
+
+    def _lost(self, path: _Path) -> bool:
+        """Whether a path is not worth following: after two trials it is still far below the best of all."""
+        if path.n_steps < 2 or path.best is None:
+            return False
+        best = max((self._best(one) for one in self.attempts), key=_goodness)
+        return self._best(path.best).errors_below(best) > _LOSER
+
+    def _try(self, attempt: Attempt, fold: int, model: Any) -> Any:
+        """Fit a candidate without the rows of one fold, from the last model on, and ask it about them."""
+        held, kept = self._folds[fold]
+        clock = Budget(None)
+        if model is None:
+            model = clone(self._candidates[attempt.candidate].estimator).set_params(warm_start=True)
+        tol = self._candidates[attempt.candidate].estimator.tol
+        model.set_params(C=attempt.C, tol=min(_TRIAL_TOL, 10.0 * tol) if self.attempts else tol)
+        X, weight = self._problem.X, self._problem.row_weight
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # gaps are in the table
+            warnings.simplefilter("ignore", EmptyClassWarning)  # the last fit tells
+            model.fit(X[kept], self._labels[kept], sample_weight=weight[kept])
+        if model.certificate_.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # a fit would keep what it has; half a search is none
+        scores = model.decoder_.scores(model.vectors_, X[held]).astype(np.float64)
+        targets, several = self._targets(model, held), model.decoder_.several
+        attempt.links.append(fit_link(scores, targets, weight[held], several))
+        attempt.answers.append(
+            self._answers(model, X[held], scores, targets, weight[held], attempt.links[-1])
+        )
+        attempt.gap = max(attempt.gap, model.certificate_.gap)
+        attempt.certified &= model.certificate_.holds(model.tol)
+        attempt.seconds += clock.now()
+        if self._on_trial is not None:
+            self._on_trial(attempt, self.title(attempt), self._latest(attempt))
+        return model
+
+    def _targets(self, model: Any, held: npt.NDArray[np.intp]) -> Any:
+        """Which classes of a model the held-out rows have, rows x classes."""
+        targets = sp.coo_array(self._problem.targets[held])
+        place = {name: number for number, name in enumerate(model.classes_.tolist())}
+        columns = np.array([place[name] for name in self._problem.classes])[targets.coords[1]]
+        shape = (targets.shape[0], len(place))
+        return sp.csr_array((targets.data, (targets.coords[0], columns)), shape=shape)
+
+    def _answers(
+        self, model: Any, X: Any, scores: Any, targets: Any, weight: Any, link: Link
+    ) -> dict[str, Any]:
+        """The answers by each decision. A temperature is one number, and may be fitted on the same rows; sigmoids of
+        classes are fitted on one half for the answers of the other.
+        """
+        found: dict[str, Any] = {}
+        for decision in self.decisions:
+            if decision == "best":
+                found[decision] = model.predict(X)
+            elif not model.decoder_.several or len(scores) < 4:
+                model.calibration_ = link
+                found[decision] = model.predict(X, decision=decision)
+            else:
+                answers: list[Any] = [None] * len(scores)
+                for half in (0, 1):
+                    mine, other = np.arange(half, len(scores), 2), np.arange(1 - half, len(scores), 2)
+                    model.calibration_ = fit_link(scores[other], targets[other], weight[other], True)
+                    for row, answer in zip(
+                        mine.tolist(), model.predict(X[mine], decision=decision), strict=True
+                    ):
+                        answers[row] = answer
+                found[decision] = np.array(answers) if isinstance(answers[0], np.ndarray) else answers
+        model.calibration_ = None
+        return found
+
+    def score(self, attempt: Attempt, decision: str, measure: Measure) -> Score:
+        """On the held-out rows of all folds that were finished."""
+        n_folds = min(attempt.n_folds, max(1, self.n_folds))
+        key = (id(attempt), decision, measure.name, n_folds)
+        if key in self._known:
+            return self._known[key]
+        held = np.concatenate([self._folds[fold][0] for fold in range(n_folds)])
+        found = [attempt.answers[fold][decision] for fold in range(n_folds)]
+        together = (
+            np.concatenate(found)
+            if isinstance(found[0], np.ndarray)
+            else [one for some in found for one in some]
+        )
+        self._known[key] = measure(self._labels[held], together, self._problem.row_weight[held])
+        return self._known[key]
+
+    def estimator(self, attempt: Attempt) -> Any:
+        """The estimator of an attempt, not fitted."""
+        return clone(self._candidates[attempt.candidate].estimator).set_params(C=attempt.C)
+
+    def title(self, attempt: Attempt) -> str:
+        """The estimator of an attempt as it would be written."""
+        return title(self._candidates[attempt.candidate].estimator)
+
+    def _latest(self, attempt: Attempt) -> float:
+        """The best score on the last fold."""
+        held = self._folds[attempt.n_folds - 1][0]
+        truth, weight = self._labels[held], self._problem.row_weight[held]
+        scores = [self.measure(truth, answers, weight) for answers in attempt.answers[-1].values()]
+        return max(scores, key=_goodness).value
+
+    @property
+    def several(self) -> bool:
+        """Whether rows have several labels."""
+        return self._labels.several
+
+    def n_rows(self, attempt: Attempt) -> int:
+        """Held-out rows that an attempt is scored on."""
+        return sum(len(self._folds[fold][0]) for fold in range(min(attempt.n_folds, max(1, self.n_folds))))
+
+    @property
+    def n_held_out(self) -> int:
+        """Rows that were asked about."""
+        return sum(len(self._folds[fold][0]) for fold in range(self.n_folds))
+
+    def options(self) -> Iterator[Option]:
+        """All attempts that were tried on every finished fold, by decision."""
+        for attempt in self.attempts:
+            if attempt.n_folds < max(1, self.n_folds):
+                continue
+            for decision in self.decisions:
+                second = None if self._second is None else self.score(attempt, decision, self._second)
+                yield Option(attempt, decision, self.score(attempt, decision, self.measure), second)
+
+    def choice(self) -> Option:
+        """Of the options within one standard error of the best that with the best second score, then the simplest.
+
+        Unless the best plain option is not clearly worse, by the metric or by the second: then few rows have told
+        nothing, or there is nothing to tell, and it is taken.
+        """
+        options = list(self.options())
+        best = max((option.score for option in options), key=_goodness)
+        found = min((one for one in options if one.score.within_one_error(best)), key=self._order)
+        plain = [one for one in options if self._is_plain(one.attempt) and one.decision == self.decisions[0]]
+        if not plain:
+            return found
+        safe = max(plain, key=lambda one: (_goodness(one.score), -one.attempt.candidate, -one.attempt.C))
+        clear = safe.score.errors_below(found.score) >= _CLEAR
+        if found.second is not None:
+            clear |= safe.second.errors_below(found.second) >= _CLEAR
+        return found if clear and self.n_held_out >= _FEW_ROWS else safe
+
+    def _is_plain(self, attempt: Attempt) -> bool:
+        return self._candidates[attempt.candidate].plain
+
+    def _order(self, option: Option) -> tuple[float, ...]:
+        second = 0.0 if option.second is None else -_goodness(option.second)
+        rank = self.decisions.index(option.decision)
+        return (
+            round(second, 12),
+            -round(_goodness(option.score), 12),
+            option.attempt.candidate,
+            rank,
+            option.attempt.C,
+        )
+
+    def _best(self, attempt: Attempt) -> Score:
+        return max(
+            (self.score(attempt, decision, self.measure) for decision in self.decisions), key=_goodness
+        )
+
+    def _alive(self) -> list[Attempt]:
+        """What goes on to the next fold: the best plain attempt, then the others from the best on."""
+        tried = [one for one in self.attempts if one.n_folds == self.n_folds]
+        scores = {id(one): self._best(one) for one in tried}
+        best = max(scores.values(), key=_goodness)
+        seen = self.n_rows(tried[0])
+        near = [one for one in tried if seen < _FEW_ROWS or scores[id(one)].errors_below(best) <= _ALIVE]
+        near.sort(key=lambda one: -_goodness(scores[id(one)]))
+        plain = max(
+            (one for one in tried if self._is_plain(one)),
+            key=lambda one: _goodness(scores[id(one)]),
+            default=None,
+        )
+        others = [one for one in near if one is not plain]
+        return others[:_MOST] if plain is None else [plain, *others[: _MOST - 1]]
+
+
+def _seconds_per_fold(attempts: Sequence[Attempt]) -> float:
+    return sum(one.seconds / one.n_folds for one in attempts)
+
+
+def _goodness(score: Score) -> float:
+    return score.sign * score.value
+
+
+def pooled_link(links: Sequence[Link], n_classes: int, several: bool) -> Link | None:
+    """The mean of what the folds say about probabilities.
+
+    >>> from taxolearn.decoders import Temperature
+    >>> pooled_link([Temperature(1.0), Temperature(3.0)], 2, False)
+    Temperature(slope=2.0, offset=None)
+    """
+    arrays = [link.arrays() for link in links]
+    mean = {name: np.mean([one[name] for one in arrays], axis=0) for name in arrays[0]} if arrays else {}
+    return link_of(mean, n_classes, several)

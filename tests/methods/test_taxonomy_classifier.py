@@ -1,0 +1,290 @@
+"""`TaxonomyClassifier`: one contract with the methods, the rule of its choice, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from taxolearn import Taxonomy, TaxonomyClassifier, TextClassifier, load, metrics
+from taxolearn.decoders import fit_link
+from taxolearn.errors import DataError, ModelError
+from taxolearn.selection import taxonomy_classifier
+from taxolearn.selection.budget import Budget
+from taxolearn.selection.measures import SCORINGS, Measure, Score
+from taxolearn.selection.search import pooled_link
+from taxolearn.testing import check_method
+
+TREE = Taxonomy.from_paths(["all/cat/lion", "all/cat/lynx", "all/dog/wolf", "all/dog/fox", "all/moss"])
+DAG = Taxonomy.from_edges([*TREE.edges, ("dog", "lynx")])
+LEAVES = [TREE.name_of(node) for node in TREE.leaf_ids]
+
+
+@pytest.fixture(autouse=True)
+def _short_search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two candidates and one fold, but where the search itself is looked at."""
+    if request.node.name != "test_the_choice_is_that_of_the_rule":
+        every = taxonomy_classifier.starting_candidates
+        monkeypatch.setattr(taxonomy_classifier, "starting_candidates", lambda *a, **k: every(*a, **k)[:2])
+        monkeypatch.setattr(taxonomy_classifier, "_ENOUGH_HELD_OUT", 0)
+
+
+def rows(labels: list[Any], noise: float = 0.5, seed: int = 0) -> Any:
+    """Noisy rows around a centre per name, near to those of the same parent."""
+    rng = np.random.default_rng(seed)
+    centres = {name: rng.normal(size=6) for name in TREE.nodes}
+    for name in TREE.nodes[1:]:
+        centres[name] = centres[name] + centres[TREE.parents(name)[0]]
+    points = [sum(centres[name] for name in (row if isinstance(row, list) else [row])) for row in labels]
+    return np.round(np.array(points) + noise * rng.normal(size=(len(labels), 6)), 3)
+
+
+def starter(taxonomy: Taxonomy | None = None, **parameters: Any) -> TaxonomyClassifier:
+    return TaxonomyClassifier(taxonomy, random_state=0, **parameters)
+
+
+SETS = [sorted({LEAVES[k % 5], LEAVES[(k * k + 1) % 5]}) for k in range(20)]
+CASES = {
+    "tree": (TREE, LEAVES * 3),
+    "dag, inner labels": (DAG, ["cat", "lion", "fox", "dog"] * 3),
+    "two classes": (None, ["lion", "fox"] * 4),
+    "several labels": (TREE, SETS),
+    "single rows": (TREE, LEAVES),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_contract_of_all_methods(case: str) -> None:
+    taxonomy, y = CASES[case]
+    check_method(starter(taxonomy), rows(y), y)
+
+
+def noisy(noise: float = 1.6) -> tuple[Any, list[str]]:
+    y = LEAVES * 24
+    return rows(y, noise), y
+
+
+def test_all_answers_are_those_of_the_chosen_method() -> None:
+    X, y = noisy()
+    model = starter(TREE).fit(X, y)
+    chosen = model.estimator_
+    by_hand = clone(chosen).set_params(probability=False, decision="best").fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), by_hand.decision_function(X))
+    assert model.trials_.best.C == chosen.C
+    assert model.decision_ == chosen.decision == model.trials_.best.decision
+    np.testing.assert_array_equal(model.predict(X), chosen.predict(X))
+    np.testing.assert_array_equal(
+        model.predict(X, decision="tree_loss"), chosen.predict(X, decision="tree_loss")
+    )
+    np.testing.assert_array_equal(model.predict_proba(X), chosen.predict_proba(X))
+    np.testing.assert_array_equal(model.node_proba(X, ["cat"]), chosen.node_proba(X, ["cat"]))
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert model.certificate_.holds(model.tol)
+    assert model.score(X, y) == chosen.score(X, y)
+
+
+def test_the_choice_is_that_of_the_rule() -> None:
+    """The rule, written anew from the table of trials and the answers of all attempts."""
+    X, y = noisy(2.5)
+    raced: list[Any] = []
+    race_of = TaxonomyClassifier._race
+
+    class Watched(TaxonomyClassifier):
+        def _race(self, *arguments: Any) -> Any:
+            raced.append(race_of(self, *arguments))
+            return raced[-1]
+
+    model = Watched(TREE, random_state=0).fit(X, y)
+    race, truth = raced[0], np.array(y)
+    held = np.concatenate([fold[0] for fold in race._folds[: race.n_folds]])
+    tried = [
+        (one, decision, np.concatenate([one.answers[fold][decision] for fold in range(race.n_folds)]))
+        for one in race.attempts
+        if one.n_folds == race.n_folds
+        for decision in race.decisions
+    ]
+    right = [np.asarray(answers == truth[held], dtype=float) for _, _, answers in tried]
+    loss = [TREE.distance(TREE.ids_of(list(truth[held])), TREE.ids_of(list(one[2]))) / 2 for one in tried]
+    best = int(np.argmax([r.mean() for r in right]))
+
+    def error(a: Any, b: Any) -> float:
+        return float(np.std(a - b) / np.sqrt(len(held)))
+
+    near = [
+        k for k in range(len(tried)) if right[best].mean() - right[k].mean() <= error(right[best], right[k])
+    ]
+    k = min(near, key=lambda k: loss[k].mean())
+    flat = [j for j, one in enumerate(tried) if race._is_plain(one[0]) and one[1] == "best"]
+    safe = max(flat, key=lambda j: right[j].mean())
+    beaten = right[k].mean() - right[safe].mean() >= 2 * error(right[k], right[safe]) > 0
+    beaten |= loss[safe].mean() - loss[k].mean() >= 2 * error(loss[k], loss[safe]) > 0
+    wanted = k if beaten else safe
+    assert right[wanted].mean() == pytest.approx(model.trials_.best.accuracy)
+    assert loss[wanted].mean() == pytest.approx(model.trials_.best.tree_loss)
+    assert len(near) > 1
+    chosen = next(
+        one
+        for one in race.attempts
+        if (race.title(one), one.C) == (model.trials_.best.title, model.trials_.best.C)
+    )
+    slopes = [link.slope for link in chosen.links]
+    assert model.calibration_.slope == pytest.approx(np.mean(slopes))
+
+
+def test_flat_unless_few_rows_tell_more() -> None:
+    """Rows of noise tell nothing, be they few or many."""
+    y = LEAVES * 40
+    noise = np.random.default_rng(0).normal(size=(200, 30))
+    for X in (noise[:15], noise):
+        model = starter(TREE).fit(X, y[: len(X)])
+        assert type(model.estimator_).__name__.startswith("OneVsRest")
+        assert model.decision_ == "best"
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_every_metric_is_scored_by(scoring: str) -> None:
+    X, y = noisy()
+    model = starter(TREE, scoring=scoring).fit(X[:10], y[:10])
+    assert model.trials_.metric == scoring
+    assert scoring in ("accuracy", "tree_loss") or np.isfinite(model.trials_.best.score)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "tree_loss", "macro_f1"])
+def test_a_score_is_that_of_the_metric_and_pairs_rows(scoring: str) -> None:
+    rng = np.random.default_rng(3)
+    truth, one, other = (np.array(LEAVES)[rng.integers(0, 5, 200)] for _ in range(3))
+    measure = Measure(scoring, TREE)
+    assert measure(truth, one).value == pytest.approx(getattr(metrics, scoring)(truth, one, TREE))
+    assert measure(truth, one).errors_below(measure(truth, one)) == -np.inf
+    worse, better = sorted((measure(truth, one), measure(truth, other)), key=lambda s: s.sign * s.value)
+    assert worse.errors_below(better) < 3.0  # random answers both
+    assert worse.errors_below(measure(truth, truth)) > 5.0
+
+
+def test_example_f1_by_rows_is_the_metric() -> None:
+    found = [SETS[(3 * k) % 20] for k in range(19)] + [[]]
+    assert Measure("example_f1", TREE)(SETS, found).value == pytest.approx(
+        metrics.example_f1(SETS, found, TREE)
+    )
+
+
+def test_a_row_of_weight_two_is_two_rows() -> None:
+    parts, weight = [np.array([0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0])], np.array([2.0, 1.0, 1.0])
+    one, other = (Score(float(weight @ p / 4), lambda p=p: p, weight) for p in parts)
+    twice = [Score(s.value, lambda s=s: s.parts[[0, 0, 1, 2]], np.ones(4)) for s in (one, other)]
+    assert other.errors_below(one) == twice[1].errors_below(twice[0])
+
+
+def test_saved_with_its_trials(tmp_path: Path) -> None:
+    X, y = noisy()
+    model = starter(TREE, scoring="hierarchical_f1", max_seconds=100.0).fit(X, y)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.trials_.to_text() == model.trials_.to_text()
+    assert again.scoring == "hierarchical_f1"
+    assert again.taxonomy == TREE
+    assert (again.decision_, again.trials_.n_held_out) == (model.decision_, model.trials_.n_held_out)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.n_features_in_ == X.shape[1]
+
+
+@pytest.mark.parametrize("change", ["chosen", "tried", "row", "method"])
+def test_damaged_trials_are_told(change: str, tmp_path: Path) -> None:
+    X, y = noisy()
+    starter(TREE).fit(X[:20], y[:20]).save(tmp_path)
+    file = tmp_path / "model.json"
+    stored = json.loads(file.read_text())
+    text = json.dumps(stored)
+    changed = {
+        "chosen": text.replace('"chosen": ', '"chosen": 99'),
+        "tried": text.replace('"tried": [', '"tried": [3, '),
+        "row": text.replace('"tried": [[0,', '"tried": [["0",'),
+        "method": text.replace('"method": "OneVsRest', '"method": "TwoVsRest').replace(
+            '"method": "Norm', '"method": "TwoNorm'
+        ),
+    }[change]
+    assert changed != text
+    file.write_text(changed)
+    with pytest.raises(ModelError, match="cannot load a model"):
+        load(tmp_path)
+
+
+def test_labels_that_spell_the_taxonomy_and_sparse_rows() -> None:
+    X, y = noisy()
+    spelt = ["/".join(map(str, TREE.shown_path(name))) for name in y]
+    model = starter().fit(sp.csr_array(X), spelt)
+    assert model.taxonomy_ is not None
+    assert model.taxonomy is None
+    assert any(trial.decision == "tree_loss" for trial in model.trials_.trials)
+
+
+def test_little_time_is_enough_for_an_answer() -> None:
+    X, y = noisy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = starter(TREE, max_seconds=1e-3).fit(X, y)
+    assert len({trial.C for trial in model.trials_.trials}) == 1
+    assert model.predict(X).shape == (120,)
+
+
+def test_a_budget_of_flat_fits() -> None:
+    budget = Budget(None)
+    budget.first_fit(100.0)
+    assert budget.allows(700.0)
+    assert not budget.allows(900.0)
+
+
+def test_single_rows_have_no_probabilities() -> None:
+    model = starter(TREE).fit(rows(LEAVES), LEAVES)
+    assert model.trials_.trials == []
+    assert not hasattr(model, "predict_proba")
+
+
+def test_several_labels_are_calibrated_and_decided() -> None:
+    y = SETS * 3
+    model = starter(TREE).fit(rows(y), y)
+    assert {trial.decision for trial in model.trials_.trials} == {"best", "hierarchical_f1", "probable"}
+    assert model.trials_.metric == "example_f1"
+    p = model.predict_proba(rows(y))
+    assert p.shape == (60, 5)
+    assert (p.min() >= 0.0, p.max() <= 1.0) == (True, True)
+    assert metrics.example_f1(y, model.predict(rows(y)), TREE) > 0.8
+
+
+def test_lists_of_one_label_are_answered_in_kind() -> None:
+    y = [[name] for name in LEAVES * 4]
+    model = starter(TREE).fit(rows(y), y)
+    assert model.predict(rows(y)) == model.estimator_.predict(rows(y))
+    assert all(isinstance(row, list) for row in model.predict(rows(y)))
+
+
+def test_bad_parameters_are_told() -> None:
+    X, y = noisy()
+    for given, told in (({"scoring": "best"}, "scoring='best' is not known"), ({"tol": 0}, "tol=0")):
+        with pytest.raises(DataError, match=told):
+            starter(TREE, **given).fit(X, y)
+    with pytest.raises(DataError, match="needs a taxonomy"):
+        starter(scoring="tree_loss").fit(X, y)
+
+
+def test_texts_without_a_method() -> None:
+    texts = ["left femur", "right femur broken", "burnt skin", "itching skin"] * 4
+    model = TextClassifier(random_state=0).fit(texts, ["bone", "bone", "skin", "skin"] * 4)
+    assert isinstance(model.estimator_, TaxonomyClassifier)
+    assert model.predict(["the femur"]).tolist() == ["bone"]
+    assert model.predict_proba(["the femur"]).argmax() == 0
+
+
+def test_links_of_folds_are_pooled() -> None:
+    rng = np.random.default_rng(0)
+    targets = sp.csr_array(rng.random((40, 3)) < 0.4)
+    links = [fit_link(rng.normal(size=(40, 3)), targets, np.ones(40), True) for _ in range(2)]
+    pooled = pooled_link(links, 3, True)
+    np.testing.assert_allclose(pooled.slopes, (links[0].slopes + links[1].slopes) / 2)  # type: ignore[union-attr]
