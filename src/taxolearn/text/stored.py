@@ -51,7 +51,7 @@ def unpack_text_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, es
     ['bone']
     """
     features = TextFeatures.unpack(entry(header, "features", dict), arrays)
-    n_features = sum(len(block.vocabulary) for block in features.blocks_)
+    n_features = features.n_features_out_
     if n_features != estimator.n_features_in_:
         columns = f"{estimator.n_features_in_:,} columns of weights"
         raise ModelError(f"{n_features:,} features of texts do not fit {columns}")
