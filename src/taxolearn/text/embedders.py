@@ -102,7 +102,9 @@ def checked(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     rows = np.asarray(embedder.embed(texts), dtype=np.float32)
     wanted = (len(texts), embedder.dimension)
     if rows.shape != wanted:
-        raise DataError(f"the embedder {embedder.name!r} returned an array of shape {rows.shape}, not {wanted}")
+        raise DataError(
+            f"the embedder {embedder.name!r} returned an array of shape {rows.shape}, not {wanted}"
+        )
     if not np.isfinite(rows).all():
         culprit = texts[int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])]
         raise DataError(
@@ -134,7 +136,9 @@ class CalledEmbedder:
         name = getattr(function, "__qualname__", type(function).__qualname__).rpartition("<locals>.")[2]
         rows = np.asarray(function(list(_PROBES)), dtype=np.float32)
         if rows.ndim != 2 or len(rows) != len(_PROBES):
-            raise DataError(f"the embedder {name!r} returned an array of shape {rows.shape}; one row per text")
+            raise DataError(
+                f"the embedder {name!r} returned an array of shape {rows.shape}; one row per text"
+            )
         found = cls(name, rows.shape[1], _digest(np.round(rows, 3) + np.float32(0)), function)
         checked(found, _PROBES)
         return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ class EmbeddingBlock:
 
     >>> from taxolearn.text.embedders import embedder_of
     >>> block = EmbeddingBlock(embedder_of({"a": [3.0, 4.0]}), 2, 0.5)
-    >>> block.rows(["a"]).round(2).tolist()
+    >>> block.rows(["a"], np.float64).round(2).tolist()
     [[0.3, 0.4]]
     """
 
@@ -42,14 +41,20 @@ class EmbeddingBlock:
         >>> EmbeddingBlock.of("words", 1.0, None, alone=False).columns
         64
         """
-        if not isinstance(weight, Real) or isinstance(weight, bool) or not 0 < weight < np.inf:
+        if (
+            isinstance(weight, bool)
+            or not isinstance(weight, int | float | np.number)
+            or not 0 < weight < np.inf
+        ):
             raise DataError(f"embedding_weight={show(weight)} is not valid; use a positive number")
         found = embedder_of(embedder)
         if columns is None:
             short = not alone and hasattr(found, "leading")
             columns = min(found.dimension, _BESIDE_NGRAMS) if short else found.dimension
-        elif not isinstance(columns, Integral) or isinstance(columns, bool) or columns < 1:
-            raise DataError(f"embedding_columns={show(columns)} is not valid; use None or a whole number from 1 on")
+        elif isinstance(columns, bool) or not isinstance(columns, int | np.integer) or columns < 1:
+            raise DataError(
+                f"embedding_columns={show(columns)} is not valid; use None or a whole number from 1 on"
+            )
         return cls(found, min(int(columns), found.dimension), float(weight))
 
     def rows(self, texts: Sequence[str], dtype: Any = np.float32) -> npt.NDArray[Any]:
@@ -65,7 +70,8 @@ class EmbeddingBlock:
             rows = checked(self.embedder, texts)[:, : self.columns]
             sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows))
             rows = rows / np.where(sizes == 0, 1, sizes)[:, None]
-        return (rows * np.float32(self.weight)).astype(dtype, copy=False)
+        weighted: npt.NDArray[Any] = (rows * np.float32(self.weight)).astype(dtype, copy=False)
+        return weighted
 
     def shares(self, text: str, n_words: int) -> tuple[npt.NDArray[np.float64], bool]:
         """What each word adds to the vector, words x columns; or one row for the text as a whole, and False.
@@ -127,7 +133,8 @@ class EmbeddingBlock:
 
 
 def _not_known(name: str) -> str:
-    return f"the model needs the embedder {name[:80]!r}; call taxolearn.text.register_embedder(yours, {name[:80]!r}) first"
+    known_by = f"taxolearn.text.register_embedder(yours, {name[:80]!r})"
+    return f"the model needs the embedder {name[:80]!r}, which is not known here; call {known_by} first"
 
 
 def beside(rows: sparse.csr_array, vectors: npt.NDArray[Any]) -> sparse.csr_array:

@@ -1,4 +1,4 @@
-"""`TextFeatures`: texts in, weighted rows of word and character n-grams out, and of an embedding if one is asked for."""
+"""`TextFeatures`: texts in, weighted rows of word and character n-grams out, and of an embedding if asked for."""
 
 from __future__ import annotations
 
@@ -134,7 +134,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> TextFeatures().fit_transform(["left femur", "right femur"]).shape
         (2, 5)
         """
-        given = {name: value for name, value in self.get_params(deep=False).items() if name in setting_names()}
+        given = {
+            name: value for name, value in self.get_params(deep=False).items() if name in setting_names()
+        }
         check_settings(given)
         settings = plain_settings(given)
         embedding = self._embedding(settings["analyzer"] is None)

@@ -146,6 +146,6 @@ class StaticWords:
 
 
 def _lengths(rows: Matrix) -> npt.NDArray[np.float32]:
-    sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    sizes: npt.NDArray[np.float32] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     sizes[sizes == 0] = 1
     return sizes[:, None]
