@@ -15,7 +15,7 @@ from taxolearn.text.choice import FitScore, choose_text_features
 from taxolearn.text.embedders import STATIC, embedder_of
 from taxolearn.text.features import TextFeatures
 from taxolearn.text.label_texts import LabelRows, label_names, label_rows
-from taxolearn.text.mixture import KINDS, Trial, choose_mixture, table_of, trials
+from taxolearn.text.mixture import KINDS, Trial, choose_mixture, rounds, table_of
 from taxolearn.text.static_words import static_words_installed
 
 # Texts that features are chosen on, at most: differences between candidates show on these as on all.
@@ -65,33 +65,35 @@ def prepare(model: Any, estimator: TaxonomyClassifier, texts: list[str], y: Any)
         about = label_rows(model.label_texts, estimator.taxonomy, label_names(y))
     given = model.label_weight
     tried: list[dict[str, Any]] = []
-    start = 0.0 if about is None else 1.0 if given is None else float(given)
+    weight = 0.0 if about is None else 1.0 if given is None else float(given)
     weigh_labels = about is not None and given is None and bool(texts)
     kind = _kind(model.features)
+    embedder = None if kind is None else _embedder(model.embedder, kind)
     if kind is None:
-        candidates = [Trial(clone(model.features), start)]
+        features = clone(model.features)
+    elif kind == "embeddings":
+        features = TextFeatures(analyzer=None, embedder=embedder)
     else:
-        embedder = _embedder(model.embedder, kind)
-        kind = "ngrams" if embedder is None else kind
-        ngrams = TextFeatures(sublinear_tf=True)
-        if kind != "embeddings" and len(texts) > 1:
-            seeds = {"random_state": model.random_state, "verbose": model.verbose}
-            ngrams, tried = choose_features(estimator, texts, y, **seeds)
-        candidates = trials(kind, ngrams, embedder, start)
-    if len(candidates) == 1 and not weigh_labels:
-        return Prepared(candidates[0].features, about, start, tried)
+        features = TextFeatures(sublinear_tf=True)
+    if kind is not None and embedder is None and texts:
+        seeds = {"random_state": model.random_state, "verbose": model.verbose}
+        features, tried = choose_features(estimator, texts, y, **seeds)
+    to_try = rounds("ngrams" if embedder is None or kind is None else kind, embedder, weigh_labels)
+    start = Trial(features, weight)
+    if not to_try:
+        return Prepared(features, about, weight, tried)
     best, judged = choose_mixture(
         estimator,
-        candidates,
+        start,
+        to_try,
         texts,
         y,
         about,
-        weigh_labels=weigh_labels,
         max_texts=_MAX_TEXTS,
         random_state=model.random_state,
         verbose=model.verbose,
     )
-    if judged:  # scores of the n-grams alone were on other rows
+    if judged:
         tried = [entry | {"chosen": False} for entry in tried] + table_of(judged)
     return Prepared(best.features, about, best.label_weight, tried)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +20,13 @@ from sklearn.utils import check_random_state
 
 from taxolearn.errors import TaxolearnError
 from taxolearn.methods.base import TaxonomyClassifier
+from taxolearn.text.choice import default_candidates
 from taxolearn.text.features import TextFeatures
 from taxolearn.text.label_texts import LabelRows, with_label_rows
 
 KINDS = ("auto", "ngrams", "embeddings", "both")
-_WEIGHTS = (1.0, 0.5, 2.0)
-_LABEL_WEIGHTS = (0.3, 0.0)
+_OTHER_WEIGHTS = (0.5, 2.0)
+_OTHER_LABEL_WEIGHTS = (0.3, 0.0)
 _ENOUGH_HELD_OUT = 500  # rows; with fewer, several splits are averaged
 _MOST_SPLITS = 3
 _STANDARD_ERRORS = 1.0
@@ -43,49 +44,64 @@ class Trial(NamedTuple):
     label_weight: float
 
 
-def trials(kind: str, ngrams: TextFeatures, embedder: Any, label_weight: float) -> list[Trial]:
-    """What is tried, the default first.
+Round = Callable[[Trial], list[Trial]]
 
-    >>> [trial.features.embedding_weight for trial in trials("both", TextFeatures(), "words", 0.0)]
+
+def rounds(kind: str, embedder: Any, weigh_labels: bool) -> list[Round]:
+    """What is tried, round by round: each starts from what won before, the default that must be beaten.
+
+    >>> first, second = rounds("both", "words", weigh_labels=False)
+    >>> [trial.features.embedding_weight for trial in second(first(Trial(TextFeatures(), 0.0))[0])]
     [1.0, 0.5, 2.0]
     """
-    found = []
+    found: list[Round] = []
     if kind in ("auto", "both"):
-        found += [clone(ngrams).set_params(embedder=embedder, embedding_weight=weight) for weight in _WEIGHTS]
-    if kind in ("auto", "ngrams"):
-        found.append(clone(ngrams))
-    if kind in ("auto", "embeddings"):
-        found.append(TextFeatures(analyzer=None, embedder=embedder))
-    return [Trial(features, label_weight) for features in found]
+        found.append(lambda best: [best._replace(features=_both(ngrams)) for ngrams in default_candidates()])
+
+        def _both(ngrams: TextFeatures) -> TextFeatures:
+            made: TextFeatures = ngrams.set_params(embedder=embedder)
+            return made
+
+        def weights(best: Trial) -> list[Trial]:
+            features = [clone(best.features).set_params(embedding_weight=weight) for weight in _OTHER_WEIGHTS]
+            if kind == "auto":
+                features.append(clone(best.features).set_params(embedder=None))
+                features.append(TextFeatures(analyzer=None, embedder=embedder))
+            return [best, *(best._replace(features=tried) for tried in features)]
+
+        found.append(weights)
+    if weigh_labels:
+        found.append(
+            lambda best: [best, *(best._replace(label_weight=weight) for weight in _OTHER_LABEL_WEIGHTS)]
+        )
+    return found
 
 
 def choose_mixture(
     estimator: TaxonomyClassifier,
-    candidates: Sequence[Trial],
+    start: Trial,
+    to_try: Sequence[Round],
     texts: list[str],
     y: Any,
     about: LabelRows | None,
     *,
-    weigh_labels: bool,
     max_texts: int,
     random_state: Any,
     verbose: int,
 ) -> tuple[Trial, list[dict[str, Any]]]:
-    """The best of the candidates, then the best weight of label texts for it, and the table of what was tried.
+    """The winner of the last round, and the table of what was tried; the default where nothing can be held out.
 
     >>> from taxolearn import OneVsRestSVM
-    >>> candidates = trials("both", TextFeatures(), "words", 0.0)
-    >>> best, table = choose_mixture(OneVsRestSVM(), candidates, ["a cat", "a dog"], ["c", "d"], None,
-    ...     weigh_labels=False, max_texts=100, random_state=0, verbose=0)
-    >>> best.features.embedding_weight, len(table)
-    (1.0, 0)
+    >>> start, to_try = Trial(TextFeatures(), 0.0), rounds("both", "words", weigh_labels=False)
+    >>> best, table = choose_mixture(OneVsRestSVM(), start, to_try, ["a cat", "a dog"], ["c", "d"], None,
+    ...     max_texts=100, random_state=0, verbose=0)
+    >>> best.features.embedder, len(table)
+    ('words', 0)
     """
     judge = _Judge(estimator, texts, list(y), about, max_texts, random_state, verbose)
-    if not judge.splits:
-        return candidates[0], []
-    best = judge.best_of(candidates)
-    if weigh_labels and about is not None:
-        best = judge.best_of([best, *(Trial(best.features, weight) for weight in _LABEL_WEIGHTS)])
+    best = start
+    for more in to_try:
+        best = judge.best_of(more(best)) if judge.splits else more(best)[0]
     return best, judge.table
 
 
