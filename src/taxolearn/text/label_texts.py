@@ -88,14 +88,16 @@ def words_of(name: Hashable, parent: Hashable = None) -> str:
 def _given_texts(given: Any, taxonomy: Taxonomy | None) -> Any:
     """The function from a node to its texts."""
     if isinstance(given, Mapping):
-        texts = {name: [found] if isinstance(found, str) else list(found) for name, found in given.items()}
-        for name, found in texts.items():
+        texts = {}
+        for name, found in given.items():
             if taxonomy is not None and name not in taxonomy:
                 raise DataError(f"label_texts: unknown name {show(name)}{taxonomy.hint_at(name)}")
-            if not all(isinstance(text, str) for text in found):
+            said = [found] if isinstance(found, str) else found
+            if not isinstance(said, list | tuple) or not all(isinstance(text, str) for text in said):
                 raise DataError(
-                    f"label_texts: {show(name)} has {show(given[name])}; give a text or a list of texts"
+                    f"label_texts: {show(name)} has {show(found)}; give a text or a list of texts"
                 )
+            texts[name] = said
         return lambda name: [text for text in texts.get(name, ()) if text.strip()]
     if given != NAMES:
         raise DataError(f"label_texts={show(given)} is not valid; use 'names' or a dict from names to texts")

@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from taxolearn.errors import TaxolearnError
 from taxolearn.methods.base import TaxonomyClassifier
-from taxolearn.text.choice import default_candidates
+from taxolearn.text.choice import default_candidates, row_picker
 from taxolearn.text.features import TextFeatures
-from taxolearn.text.label_texts import LabelRows, with_label_rows
+from taxolearn.text.label_texts import LabelRows, label_names, with_label_rows
 
 KINDS = ("auto", "ngrams", "embeddings", "both")
 _OTHER_WEIGHTS = (0.5, 2.0)
@@ -98,7 +99,7 @@ def choose_mixture(
     >>> best.features.embedder, len(table)
     ('words', 0)
     """
-    judge = _Judge(estimator, texts, list(y), about, max_texts, random_state, verbose)
+    judge = _Judge(estimator, texts, y, about, max_texts, random_state, verbose)
     best = start
     for more in to_try:
         best = judge.best_of(more(best)) if judge.splits else more(best)[0]
@@ -112,7 +113,7 @@ class _Judge:
         self,
         estimator: TaxonomyClassifier,
         texts: list[str],
-        y: list[Any],
+        y: Any,
         about: LabelRows | None,
         max_texts: int,
         random_state: Any,
@@ -122,10 +123,11 @@ class _Judge:
         quick = {"tol": 0.1, "probability": False, "thresholds": "zero", "verbose": 0}
         known = estimator.get_params(deep=False)
         self._estimator.set_params(**{name: value for name, value in quick.items() if name in known})
-        self._texts, self._y, self._about, self._verbose = texts, y, about, verbose
+        self._pick = row_picker(y, len(texts))
+        self._texts, self._about, self._verbose = texts, about, verbose
         random = check_random_state(random_state)
         rows = random.permutation(len(texts))[:max_texts]
-        self.splits = list(_splits(rows, [_key(y[row]) for row in rows], random))
+        self.splits = list(_splits(rows, _strata(self._pick(rows.tolist())), random))
         self.table: list[dict[str, Any]] = []
 
     def best_of(self, candidates: Sequence[Trial]) -> Trial:
@@ -141,7 +143,7 @@ class _Judge:
         return best
 
     def _rate(self, trial: Trial) -> npt.NDArray[np.float64]:
-        """How right each held-out row is: 0 or 1, or with several labels the overlap of the sets."""
+        """How right each held-out row is."""
         for entry in self.table:
             if entry["trial"] is trial:
                 return np.asarray(entry["right"])
@@ -165,10 +167,10 @@ class _Judge:
         return found
 
     def _split(self, trial: Trial, train: list[int], held: list[int]) -> tuple[npt.NDArray[np.float64], int]:
-        texts, y = [self._texts[row] for row in train], [self._y[row] for row in train]
+        texts, y, true = [self._texts[row] for row in train], self._pick(train), self._pick(held)
         weights = np.ones(len(train))
         if self._about is not None and trial.label_weight > 0:
-            about = self._about.of({label for row in (*train, *held) for label in _names(self._y[row])})
+            about = self._about.of({*label_names(y), *label_names(true)})
             texts, y = texts + about.texts, with_label_rows(y, about.labels)
             weights = np.concatenate([weights, np.full(len(about.texts), trial.label_weight)])
         features = clone(trial.features)
@@ -180,8 +182,7 @@ class _Judge:
                 answers = model.predict(features.transform([self._texts[row] for row in held]))
             except TaxolearnError:  # the fit on all rows says so if it cannot either
                 return np.zeros(len(held)), 0
-        pairs = zip(answers, (self._y[row] for row in held), strict=True)
-        return np.array([_overlap(_names(answer), _names(true)) for answer, true in pairs]), rows.shape[1]
+        return _rightness(answers, true), rows.shape[1]
 
 
 def table_of(judged: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -240,14 +241,22 @@ def _splits(
             return
 
 
+def _strata(y: Any) -> list[Hashable]:
+    """The class of each row; sets of labels are hardly ever alike, so they are all of one."""
+    if isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.ndim == 1):
+        several = (set, frozenset, list, np.ndarray)
+        return [None if isinstance(label, several) else label for label in y]
+    return [None] * y.shape[0]
+
+
+def _rightness(answers: Any, true: Any) -> npt.NDArray[np.float64]:
+    """How right each answer is: 0 or 1, or with several labels the overlap of the sets."""
+    if sparse.issparse(true) or getattr(true, "ndim", 1) > 1:
+        dense = [np.asarray(part.toarray() if sparse.issparse(part) else part) for part in (answers, true)]
+        return np.asarray((dense[0] == dense[1]).all(axis=1), dtype=np.float64)
+    pairs = [(_names(answer), _names(label)) for answer, label in zip(answers, true, strict=True)]
+    return np.array([len(a & b) / max(len(a | b), 1) for a, b in pairs])
+
+
 def _names(label: Any) -> set[Any]:
-    return set(label) if isinstance(label, set | frozenset | list | tuple | np.ndarray) else {label}
-
-
-def _key(label: Any) -> Hashable:
-    """The class of a row; sets of labels are hardly ever alike, so they are all of one class here."""
-    return label if not isinstance(label, set | frozenset | list | np.ndarray) else None
-
-
-def _overlap(answer: set[Any], true: set[Any]) -> float:
-    return len(answer & true) / max(len(answer | true), 1)
+    return set(label) if isinstance(label, set | frozenset | list | np.ndarray) else {label}

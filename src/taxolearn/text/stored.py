@@ -87,7 +87,7 @@ def _choice(model: Any) -> dict[str, Any]:
         "embedder": None if embedder is None else embedder_of(embedder).name,
         "label_texts": texts,
         "label_weight": model.label_weight,
-        "label_weight_used": model.label_weight_,
+        "label_weight_used": getattr(model, "label_weight_", 0.0),
     }
 
 

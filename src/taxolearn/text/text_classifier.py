@@ -301,7 +301,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         made = clone(self).set_params(estimator=clone(migration.model), titles=known)
         migration.model.vectors_ = _compact(migration.model.vectors_)
         made.features_, made.estimator_, made.tried_ = self.features_, migration.model, self.tried_
-        made.label_weight_ = self.label_weight_
+        made.label_weight_ = getattr(self, "label_weight_", 0.0)
         return replace(migration, model=made)
 
     def save(self, folder: str | Path) -> None:
