@@ -55,6 +55,13 @@ def test_columns_stand_side_by_side() -> None:
     assert alone.dtype == np.float32
 
 
+def test_fewer_columns_are_used_where_texts_abound() -> None:
+    features = TextFeatures(embedder="words", word_ngrams=(1, 1))
+    assert features.fit(["a cat"] * 20_001).embedding_.columns == 32
+    assert features.fit(["a cat"]).embedding_.columns == 64
+    assert features.set_params(embedding_columns=300).fit(["a cat"]).embedding_.columns == 256
+
+
 def test_beside_and_split_undo_each_other() -> None:
     rng = np.random.default_rng(0)
     rows = sparse.random_array((7, 30), density=0.1, format="csr", rng=rng)

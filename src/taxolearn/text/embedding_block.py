@@ -14,8 +14,10 @@ from taxolearn.errors import DataError, ModelError
 from taxolearn.structure.names import show
 from taxolearn.text.embedders import Embedder, checked, embedder_of
 
-# Columns beside n-grams, where the first ones can stand alone: n-grams tell what the others would. See the decisions.
+# Columns beside n-grams, where the first ones can stand alone: n-grams tell what the others would, the more the more
+# texts there are. See the decisions.
 _BESIDE_NGRAMS = 64
+_BESIDE_MANY_NGRAMS, _MANY_TEXTS = 32, 20_000
 EMBEDDING = "embedding of the text"  # what its columns are called in explanations, together
 _FIELDS = {"name": str, "dimension": int, "fingerprint": str, "columns": int, "weight": float}
 
@@ -35,8 +37,8 @@ class EmbeddingBlock:
     weight: float
 
     @classmethod
-    def of(cls, embedder: Any, weight: Any, columns: Any, alone: bool) -> EmbeddingBlock:
-        """The block that these parameters of `TextFeatures` ask for.
+    def of(cls, embedder: Any, weight: Any, columns: Any, alone: bool, n_texts: int = 0) -> EmbeddingBlock:
+        """The block that these parameters of `TextFeatures` ask for, with so many texts to learn from.
 
         >>> EmbeddingBlock.of("words", 1.0, None, alone=False).columns
         64
@@ -50,7 +52,8 @@ class EmbeddingBlock:
         found = embedder_of(embedder)
         if columns is None:
             short = not alone and hasattr(found, "leading")
-            columns = min(found.dimension, _BESIDE_NGRAMS) if short else found.dimension
+            few = _BESIDE_NGRAMS if n_texts <= _MANY_TEXTS else _BESIDE_MANY_NGRAMS
+            columns = min(found.dimension, few) if short else found.dimension
         elif isinstance(columns, bool) or not isinstance(columns, int | np.integer) or columns < 1:
             raise DataError(
                 f"embedding_columns={show(columns)} is not valid; use None or a whole number from 1 on"

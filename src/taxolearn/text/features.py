@@ -57,7 +57,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     embedding_weight : float
         Length of these vectors in a row.
     embedding_columns : int or None
-        How many of their leading columns are used. None: all of them; with "words" beside n-grams 64.
+        How many of their leading columns are used. None: all of them; with "words" beside n-grams 64, from
+        more than 20,000 texts 32.
 
     Attributes
     ----------
@@ -139,8 +140,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         }
         check_settings(given)
         settings = plain_settings(given)
-        embedding = self._embedding(settings["analyzer"] is None)
         texts = check_texts(texts)
+        embedding = self._embedding(settings["analyzer"] is None, len(texts))
         if not texts:
             raise DataError("texts is empty; give at least one text to learn from")
         kinds = KINDS[settings["analyzer"]]
@@ -173,9 +174,10 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         embedded = 0 if self.embedding_ is None else self.embedding_.columns
         return sum(len(block.vocabulary) for block in self.blocks_) + embedded
 
-    def _embedding(self, alone: bool) -> EmbeddingBlock | None:
+    def _embedding(self, alone: bool, n_texts: int) -> EmbeddingBlock | None:
         if self.embedder is not None:
-            return EmbeddingBlock.of(self.embedder, self.embedding_weight, self.embedding_columns, alone)
+            given = self.embedder, self.embedding_weight, self.embedding_columns
+            return EmbeddingBlock.of(*given, alone, n_texts)
         if alone:
             raise DataError("analyzer=None leaves no features without an embedder; try embedder='words'")
         return None
