@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml
 # The demo needs no development tools.
 $(RUNTIME_STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[words]'
 	touch $(RUNTIME_STAMP)
 
 # make demo TEXT="fracture of left femur, initial encounter"

@@ -80,8 +80,8 @@ def audit(
     estimator = make_estimator(chosen, None, n_jobs=jobs, random_state=seed)
     source = open_source(rows, format, encoding, delimiter)
     maker = None if source.format == "libsvm" else text_features(features, ngrams)
-    if maker is None and source.format != "libsvm":
-        raise DataError("--features auto needs a model to choose by; choose word, char or word+char")
+    if isinstance(maker, str):
+        raise DataError(f"--features {maker} needs a model to choose by; choose word, char or word+char")
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)
     tree = None if taxonomy is None else read_taxonomy(taxonomy)
     data = read_labelled(source, columns, tree, skip_bad=skip_bad)

@@ -27,7 +27,7 @@ from taxolearn.cli.options import (
     Text,
     Tol,
 )
-from taxolearn.cli.texts import text_features
+from taxolearn.cli.texts import FEATURES_HELP, label_texts_of, text_features
 from taxolearn.errors import DataError
 
 if TYPE_CHECKING:
@@ -68,10 +68,22 @@ def fit(
         float | None, typer.Option("--max-seconds", help="Time limit of the solver.")
     ] = None,
     probability: Annotated[bool, typer.Option("--probability", help="Calibrate probabilities.")] = False,
-    features: Annotated[
-        str, typer.Option("--features", help="auto (by held-out accuracy), word, char or word+char n-grams.")
-    ] = "auto",
+    features: Annotated[str, typer.Option("--features", help=FEATURES_HELP)] = "auto",
     ngrams: Ngrams = "1-2",
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            "--embedder",
+            help="words, sentence-transformers:NAME or model2vec:NAME; default: words, if installed.",
+        ),
+    ] = None,
+    label_texts: Annotated[
+        str | None,
+        typer.Option(
+            "--label-texts",
+            help="Learn from what classes are called, too: names, or a column of the --taxonomy table.",
+        ),
+    ] = None,
     test_size: Annotated[
         float | None, typer.Option("--test-size", help="Share of the rows to hold out and score.")
     ] = None,
@@ -104,7 +116,12 @@ def fit(
         import taxolearn
 
         made = text_features(features, ngrams)
-        estimator = taxolearn.TextClassifier(estimator, made, random_state=seed, verbose=1)
+        estimator = taxolearn.TextClassifier(
+            estimator, made, random_state=seed, verbose=1, embedder=embedder,
+            label_texts=label_texts_of(label_texts, taxonomy),
+        )  # fmt: skip
+    elif label_texts is not None or embedder is not None:
+        raise DataError(f"{source.name} has no texts; leave --label-texts and --embedder out")
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)
     tree = None if taxonomy is None else read_taxonomy(taxonomy)
     data = read_labelled(source, columns, tree, skip_bad=skip_bad)

@@ -84,7 +84,7 @@ def candidate_rows(tried: Sequence[dict[str, Any]]) -> list[list[str]]:
         if entry["problem"] is not None:
             found.append([title, f"{entry['n_features']:,}", entry["problem"]])
             continue
-        chosen = " *" if place == best else ""
+        chosen = " *" if entry.get("chosen", place == best) else ""
         place += 1
         found.append([title + chosen, f"{entry['n_features']:,}", f"{entry['score']:.4f}"])
     return found

@@ -26,7 +26,7 @@ from taxolearn.cli.options import (
     Text,
     Tol,
 )
-from taxolearn.cli.texts import text_features
+from taxolearn.cli.texts import FEATURES_HELP, text_features
 from taxolearn.errors import DataError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def select(
     ] = None,
     features: Annotated[
         str,
-        typer.Option("--features", help="word, char or word+char n-grams, or auto (by held-out accuracy)."),
+        typer.Option("--features", help=FEATURES_HELP),
     ] = "word",
     ngrams: Ngrams = "1-2",
     jobs: Jobs = -1,
@@ -127,7 +127,7 @@ def select(
             raise DataError("--metric tree_loss needs a taxonomy; give --taxonomy, --sep or --level")
         candidates = _candidates(method, data.taxonomy, tol, settings)
         say(f"{len(data.y):,} rows from {source.name}, {data.taxonomy_text}; {len(candidates)} candidates")
-        selection, maker = _try(candidates, data, maker, features == "auto", grid, holdout, metric, seed)
+        selection, maker = _try(candidates, data, maker, isinstance(maker, str), grid, holdout, metric, seed)
         model = _learn(selection.model, data, maker)
     out(selection.to_text())
     if not all(trial.certified for trial in selection.trials):
@@ -188,9 +188,11 @@ def _try(
     rows = data.rows
     if isinstance(rows, list):
         if choose:
-            from taxolearn.text.estimator_choice import choose_features
+            import taxolearn
+            from taxolearn.text.estimator_choice import prepare
 
-            maker, _ = choose_features(candidates[0], rows, data.y, random_state=seed, verbose=1)
+            asked = taxolearn.TextClassifier(features=maker, random_state=seed, verbose=1)
+            maker = prepare(asked, candidates[0], rows, data.y).features
         rows = maker.fit_transform(rows)
     lambdas = LAMBDAS if grid is None else grid
     with Progress("tried", len(candidates) * len(lambdas)) as progress:

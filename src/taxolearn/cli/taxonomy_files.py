@@ -13,7 +13,7 @@ from taxolearn.cli.inputs import Source, plain_suffix
 from taxolearn.cli.left_out import LeftOut
 from taxolearn.cli.rows import sniffed_delimiter
 from taxolearn.datasets._files import quoted, text_lines
-from taxolearn.errors import FileFormatError
+from taxolearn.errors import DataError, FileFormatError
 
 if TYPE_CHECKING:
     from taxolearn.structure import Taxonomy
@@ -136,6 +136,33 @@ def _header(cells: Sequence[str]) -> tuple[int, int] | None:
     below = [k for k, word in enumerate(words) if word in _CHILDREN]
     # a catalogue may well have a node called "name"; a header names both columns
     return (above[0], below[0]) if above and below else None
+
+
+def column_texts(path: str, column: str) -> dict[str, list[str]]:
+    """The texts about nodes in a column of a table with a header, by the name of the child.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pets.csv")
+    ...     _ = path.write_text("child,parent,about\\nCat,Pet,it purrs\\nPet,,\\n")
+    ...     column_texts(str(path), "about")
+    {'Cat': ['it purrs']}
+    """
+    form = _TABLES.get(plain_suffix(path))
+    lines: Iterator[tuple[int, list[str]]] = iter(()) if form is None else _cells(Source(path, form))
+    _, first = next(lines, (1, []))
+    header = _header(first)
+    names = [cell.strip() for cell in first]
+    if header is None or column not in names:
+        known = ", ".join(map(quoted, names)) if header is not None else "no header with parent and child"
+        raise DataError(f"{path}: expected a table with a column {quoted(column)}, found {known}")
+    place, child = names.index(column), header[1]
+    found: dict[str, list[str]] = {}
+    for _, cells in lines:
+        text = cells[place].strip() if len(cells) > place else ""
+        if text and text not in found.setdefault(cells[child].strip(), []):
+            found[cells[child].strip()].append(text)
+    return found
 
 
 def read_taxonomy(path: str) -> Taxonomy:

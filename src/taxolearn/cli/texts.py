@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from taxolearn.errors import DataError
 
 if TYPE_CHECKING:
     from taxolearn.text import TextFeatures
 
-_KINDS = ("auto", "word", "char", "word+char")
+FEATURES_HELP = (
+    "word, char or word+char n-grams; or by held-out accuracy: ngrams, embeddings (extra `words`), both, "
+    "auto (the best of these)."
+)
+_CHOSEN = ("auto", "ngrams", "embeddings", "both")
+_KINDS = (*_CHOSEN, "word", "char", "word+char")
 
 
-def text_features(features: str, ngrams: str) -> TextFeatures | None:
-    """The features of `--features` and `--ngrams`; None for those that are chosen later.
+def text_features(features: str, ngrams: str) -> TextFeatures | str:
+    """The features of `--features` and `--ngrams`; the word itself for those that are chosen later.
 
     >>> text_features("word", "1-2")
     TextFeatures(sublinear_tf=True)
-    >>> text_features("auto", "1-2") is None
-    True
+    >>> text_features("auto", "1-2")
+    'auto'
     """
     from taxolearn.text import TextFeatures
 
@@ -29,6 +34,21 @@ def text_features(features: str, ngrams: str) -> TextFeatures | None:
     lengths = ngrams.split("-")
     if not all(part.isdigit() for part in lengths) or len(lengths) > 2:
         raise DataError(f"--ngrams {ngrams} is not understood; give the lengths as 1-2")
-    if features == "auto":
-        return None
+    if features in _CHOSEN:
+        return features
     return TextFeatures(analyzer=features, word_ngrams=(int(lengths[0]), int(lengths[-1])), sublinear_tf=True)
+
+
+def label_texts_of(given: str | None, taxonomy: str | None) -> Any:
+    """What `--label-texts` means: "names", or the texts of a column of the taxonomy file.
+
+    >>> label_texts_of("names", None), label_texts_of(None, None)
+    ('names', None)
+    """
+    if given is None or given == "names":
+        return given
+    if taxonomy is None:
+        raise DataError(f"--label-texts {given} is a column of the --taxonomy table; give one, or: names")
+    from taxolearn.cli.taxonomy_files import column_texts
+
+    return column_texts(taxonomy, given)

@@ -298,9 +298,11 @@ class _Sums:
 
     def features(self, plus: Units, minus: Units = ()) -> Contributions:
         coef, intercept = self._of(plus, minus)
-        terms = zip(self._row.names, (self._row.values * coef).tolist(), strict=True)
-        found = [(name, value) for name, value in terms if value]
-        return tuple(sorted([*found, (INTERCEPT, intercept)], key=lambda term: -abs(term[1])))
+        found: dict[str, float] = {}
+        for name, value in zip(self._row.names, (self._row.values * coef).tolist(), strict=True):
+            if value:  # entries of one name are one thing: the columns of an embedding
+                found[name] = found.get(name, 0.0) + value
+        return tuple(sorted([*found.items(), (INTERCEPT, intercept)], key=lambda term: -abs(term[1])))
 
     def words(self, plus: Units, minus: Units = ()) -> Contributions | None:
         if self._row.words is None or self._row.shares is None:

@@ -82,7 +82,7 @@ def choose_text_features(
     (TextFeatures(sublinear_tf=True, word_ngrams=(1, 1)), 1.0, 5)
     """
     rows = check_texts(texts)
-    pick = _picker(labels, len(rows))
+    pick = row_picker(labels, len(rows))
     candidates = default_candidates() if candidates is None else list(candidates)
     _check(candidates, held_out, max_texts)
     chosen = _sample(rows, max_texts, max_characters, random_state)
@@ -142,8 +142,12 @@ def _sample(rows: list[str], max_texts: int, max_characters: int, random_state: 
     return order[: max(int(np.searchsorted(sizes, max_characters, side="right")), 2)]
 
 
-def _picker(labels: Any, n_rows: int) -> Callable[[list[int]], Any]:
-    """A function that takes some rows out of labels of any form."""
+def row_picker(labels: Any, n_rows: int) -> Callable[[list[int]], Any]:
+    """A function that takes some rows out of labels of any form.
+
+    >>> row_picker(["a", "b", "c"], 3)([2, 0])
+    ['c', 'a']
+    """
     if isinstance(labels, list | tuple):
         n_labels, pick = len(labels), lambda part: [labels[i] for i in part]
     else:

@@ -1,4 +1,4 @@
-"""`TextFeatures`: texts in, sparse weighted rows of word and character n-grams out."""
+"""`TextFeatures`: texts in, weighted rows of word and character n-grams out, and of an embedding if asked for."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from taxolearn.errors import DataError
+from taxolearn.errors import DataError, ModelError
 from taxolearn.text.block import Block, learn_block
+from taxolearn.text.embedding_block import EmbeddingBlock, beside
 from taxolearn.text.packing import pack_blocks, unpack_blocks
 from taxolearn.text.reading import Chunks, check_texts, read_chunks, text_cleaner
-from taxolearn.text.settings import KINDS, check_settings, plain_settings
+from taxolearn.text.settings import KINDS, check_settings, plain_settings, setting_names
 from taxolearn.text.spans import FeatureSpan, WordShares, feature_spans, word_shares
 
 
@@ -28,9 +29,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    analyzer : "word", "char" or "word+char"
+    analyzer : "word", "char", "word+char" or None
         Kinds of n-grams. Those of characters stay between white space, of which they see one blank at either
-        end.
+        end. None: the embedding alone; rows are dense then.
     word_ngrams, char_ngrams : (shortest, longest)
         Lengths of the n-grams of each kind.
     weighting : "tfidf" or "bm25"
@@ -49,6 +50,15 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The norm that is 1 in each row, for each kind by itself.
     dtype : "float64" or "float32"
         Of the rows.
+    embedder : None, str, callable, dict or Embedder
+        Vectors of whole texts that stand after the n-grams: "words" (static vectors, of the extra `words`),
+        "sentence-transformers:NAME" or "model2vec:NAME" where these are installed, a function from a list of texts
+        to an array, or a dict from texts to vectors; see `taxolearn.text.embedders`.
+    embedding_weight : float
+        Length of these vectors in a row.
+    embedding_columns : int or None
+        How many of their leading columns are used. None: all of them; with "words" beside n-grams 64, from
+        more than 20,000 texts 32.
 
     Attributes
     ----------
@@ -56,6 +66,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The parameters in use since `fit`.
     blocks_ : tuple
         For each kind of features its vocabulary and weights.
+    embedding_ : EmbeddingBlock or None
+        The embedder in use, its columns and weight.
 
     Examples
     --------
@@ -69,11 +81,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     settings_: dict[str, Any]
     blocks_: tuple[Block, ...]
+    embedding_: EmbeddingBlock | None
 
     def __init__(
         self,
         *,
-        analyzer: str = "word",
+        analyzer: str | None = "word",
         word_ngrams: tuple[int, int] = (1, 2),
         char_ngrams: tuple[int, int] = (2, 5),
         weighting: str = "tfidf",
@@ -86,6 +99,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         strip_accents: str | None = None,
         norm: str | None = "l2",
         dtype: Any = "float64",
+        embedder: Any = None,
+        embedding_weight: float = 1.0,
+        embedding_columns: int | None = None,
     ) -> None:
         self.analyzer = analyzer
         self.word_ngrams = word_ngrams
@@ -100,6 +116,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.strip_accents = strip_accents
         self.norm = norm
         self.dtype = dtype
+        self.embedder = embedder
+        self.embedding_weight = embedding_weight
+        self.embedding_columns = embedding_columns
 
     def fit(self, texts: Iterable[str], y: object = None) -> Self:
         """Learn the features from texts; `y` is not used.
@@ -110,32 +129,58 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.fit_transform(texts, y)
         return self
 
-    def fit_transform(self, texts: Iterable[str], y: object = None) -> sparse.csr_array:
+    def fit_transform(self, texts: Iterable[str], y: object = None) -> Any:
         """Learn the features from texts and return the rows of these.
 
         >>> TextFeatures().fit_transform(["left femur", "right femur"]).shape
         (2, 5)
         """
-        given = self.get_params(deep=False)
+        given = {
+            name: value for name, value in self.get_params(deep=False).items() if name in setting_names()
+        }
         check_settings(given)
         settings = plain_settings(given)
-        chunks = _read(check_texts(texts), settings)
-        if not chunks.n_texts:
+        texts = check_texts(texts)
+        embedding = self._embedding(settings["analyzer"] is None, len(texts))
+        if not texts:
             raise DataError("texts is empty; give at least one text to learn from")
-        learned = [learn_block(kind, chunks, settings) for kind in KINDS[settings["analyzer"]]]
+        kinds = KINDS[settings["analyzer"]]
+        chunks = _read(texts if kinds else [], settings)
+        learned = [learn_block(kind, chunks, settings) for kind in kinds]
         self.settings_ = settings
         self.blocks_ = tuple(block for block, _ in learned)
-        return _side_by_side([rows for _, rows in learned])
+        self.embedding_ = embedding
+        return _side_by_side([rows for _, rows in learned], embedding, texts, settings["dtype"])
 
-    def transform(self, texts: Iterable[str]) -> sparse.csr_array:
-        """Return one row per text; what was not seen by `fit` counts for nothing.
+    def transform(self, texts: Iterable[str]) -> Any:
+        """Return one row per text; n-grams not seen by `fit` count for nothing.
 
         >>> TextFeatures().fit(["left femur"]).transform(["femur", "", "tibia"]).toarray().tolist()
         [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
         """
         check_is_fitted(self)
-        chunks = _read(check_texts(texts), self.settings_)
-        return _side_by_side([block.rows(chunks, self.settings_) for block in self.blocks_])
+        texts = check_texts(texts)
+        chunks = _read(texts if self.blocks_ else [], self.settings_)
+        rows = [block.rows(chunks, self.settings_) for block in self.blocks_]
+        return _side_by_side(rows, self.embedding_, texts, self.settings_["dtype"])
+
+    @property
+    def n_features_out_(self) -> int:
+        """Number of columns.
+
+        >>> TextFeatures(word_ngrams=(1, 1)).fit(["left femur"]).n_features_out_
+        2
+        """
+        embedded = 0 if self.embedding_ is None else self.embedding_.columns
+        return sum(len(block.vocabulary) for block in self.blocks_) + embedded
+
+    def _embedding(self, alone: bool, n_texts: int) -> EmbeddingBlock | None:
+        if self.embedder is not None:
+            given = self.embedder, self.embedding_weight, self.embedding_columns
+            return EmbeddingBlock.of(*given, alone, n_texts)
+        if alone:
+            raise DataError("analyzer=None leaves no features without an embedder; try embedder='words'")
+        return None
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
         """Names of the columns as scikit-learn has them; with two kinds of features they start with the kind.
@@ -150,7 +195,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for block in self.blocks_
             for name in block.vocabulary.names()
         )
-        return np.array(list(names), dtype=object)
+        embedded = 0 if self.embedding_ is None else self.embedding_.columns
+        return np.array([*names, *(f"embedding__{column}" for column in range(embedded))], dtype=object)
 
     def feature_spans(self, text: str) -> list[FeatureSpan]:
         """List the features of one text, each with a readable name, its value and where in the text it is.
@@ -164,7 +210,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         [text] = check_texts([text], "text")
-        return feature_spans(text, self.blocks_, self.settings_)
+        return feature_spans(text, self.blocks_, self.settings_, self.embedding_)
 
     def word_shares(self, text: str) -> WordShares:
         """Split the row of one text among its words: a product with weights gives each word's contribution.
@@ -180,7 +226,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         [text] = check_texts([text], "text")
-        return word_shares(text, self.blocks_, self.settings_)
+        return word_shares(text, self.blocks_, self.settings_, self.embedding_)
 
     def pack(self, prefix: str = "text") -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Return the header entry and the arrays (named `prefix`/...) of fitted features.
@@ -190,7 +236,10 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ['text/word/atom_ends', 'text/word/atoms', 'text/word/grams', 'text/word/idf']
         """
         check_is_fitted(self)
-        return pack_blocks(self.settings_, self.blocks_, prefix)
+        header, arrays = pack_blocks(self.settings_, self.blocks_, prefix)
+        if self.embedding_ is not None:
+            header["embedding"] = self.embedding_.pack()
+        return header, arrays
 
     @classmethod
     def unpack(cls, header: Any, arrays: Mapping[str, npt.NDArray[Any]], prefix: str = "text") -> Self:
@@ -201,9 +250,15 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ['femur', 'left', 'left femur', 'right', 'right femur']
         """
         settings, blocks = unpack_blocks(header, arrays, prefix)
+        stored = header.get("embedding")
+        embedding = None if stored is None else EmbeddingBlock.unpack(stored)
+        if embedding is None and not blocks:
+            raise ModelError(f"stored {prefix}: there are no features")
         features = cls(**settings)
-        features.settings_ = settings
-        features.blocks_ = blocks
+        if embedding is not None:
+            features.embedder = embedding.embedder.name
+            features.embedding_weight, features.embedding_columns = embedding.weight, embedding.columns
+        features.settings_, features.blocks_, features.embedding_ = settings, blocks, embedding
         return features
 
     def __sklearn_tags__(self) -> Any:
@@ -217,5 +272,12 @@ def _read(texts: list[str], settings: Mapping[str, Any]) -> Chunks:
     return read_chunks(texts, text_cleaner(settings["lowercase"], settings["strip_accents"]))
 
 
-def _side_by_side(blocks: list[sparse.csr_array]) -> sparse.csr_array:
-    return blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr")
+def _side_by_side(
+    blocks: list[sparse.csr_array], embedding: EmbeddingBlock | None, texts: list[str], dtype: str
+) -> Any:
+    """N-grams, then the embedding: sparse, or dense where it is alone."""
+    vectors = None if embedding is None else embedding.rows(texts, dtype)
+    if not blocks:
+        return vectors
+    rows = blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr")
+    return rows if vectors is None else beside(rows, vectors)

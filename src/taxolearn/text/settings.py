@@ -13,7 +13,12 @@ from taxolearn.errors import DataError
 from taxolearn.structure.names import show
 
 # analyzer -> the kinds of features, in the order of their columns
-KINDS = {"word": ("word",), "char": ("char",), "word+char": ("word", "char")}
+KINDS: dict[str | None, tuple[str, ...]] = {
+    "word": ("word",),
+    "char": ("char",),
+    "word+char": ("word", "char"),
+    None: (),
+}
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -22,7 +27,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     >>> check_settings({"analyzer": "words"})
     Traceback (most recent call last):
     ...
-    taxolearn.errors.DataError: analyzer='words' is not valid; use 'word', 'char' or 'word+char'
+    taxolearn.errors.DataError: analyzer='words' is not valid; use 'word', 'char', 'word+char' or None
     """
     for name, value in settings.items():
         valid, expected = _RULES[name]

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from taxolearn.text.block import Block
+from taxolearn.text.embedding_block import EMBEDDING, EmbeddingBlock
 from taxolearn.text.reading import read_chunks, text_cleaner
 from taxolearn.text.vocabulary import WORD
 
@@ -52,7 +53,9 @@ class _Occurrence(NamedTuple):
     chunks: tuple[int, ...]
 
 
-def feature_spans(text: str, blocks: Sequence[Block], settings: Mapping[str, Any]) -> list[FeatureSpan]:
+def feature_spans(
+    text: str, blocks: Sequence[Block], settings: Mapping[str, Any], embedding: EmbeddingBlock | None = None
+) -> list[FeatureSpan]:
     """The features of a text in the order of their columns; see `TextFeatures.feature_spans`.
 
     >>> from taxolearn.text import TextFeatures
@@ -73,10 +76,17 @@ def feature_spans(text: str, blocks: Sequence[Block], settings: Mapping[str, Any
             FeatureSpan(first + column, name, float(values[column]), tuple(sorted(places[column])))
             for column, name in zip(columns, names, strict=True)
         ]
+    if embedding is not None:
+        first = sum(len(block.vocabulary) for block in blocks)
+        values = embedding.rows([text], np.float64)[0].tolist()
+        whole = ((0, len(text)),)
+        spans += [FeatureSpan(first + place, EMBEDDING, value, whole) for place, value in enumerate(values)]
     return spans
 
 
-def word_shares(text: str, blocks: Sequence[Block], settings: Mapping[str, Any]) -> WordShares:
+def word_shares(
+    text: str, blocks: Sequence[Block], settings: Mapping[str, Any], embedding: EmbeddingBlock | None = None
+) -> WordShares:
     """The row of a text split among its words; see `TextFeatures.word_shares`.
 
     >>> from taxolearn.text import TextFeatures
@@ -101,7 +111,16 @@ def word_shares(text: str, blocks: Sequence[Block], settings: Mapping[str, Any])
         n_features = first + len(block.vocabulary)
     words = [_shown(text[start:end]) for start, end in map(reading.place, reading.chunk_spans)]
     matrix = sparse.coo_array((shares, (rows, columns)), shape=(len(words), n_features), dtype=np.float64)
-    return WordShares(words, matrix.tocsr())
+    if embedding is None:
+        return WordShares(words, matrix.tocsr())
+    vectors, by_word = embedding.shares(text, len(words))
+    if by_word:
+        return WordShares(words, sparse.hstack([matrix, vectors], format="csr"))
+    # what the embedder cannot split among words has a line of its own
+    corner = sparse.csr_array((len(words), embedding.columns))
+    below = sparse.csr_array((1, n_features))
+    whole = sparse.block_array([[matrix, corner], [below, sparse.csr_array(vectors)]], format="csr")
+    return WordShares([*words, f"({EMBEDDING})"], whole)
 
 
 class _Reading:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.base import clone
@@ -9,6 +10,7 @@ from sklearn.base import clone
 from taxolearn.errors import ModelError
 from taxolearn.storage.classifiers import Arrays, entry, unpack_params
 from taxolearn.storage.names import decode_names, encode_names
+from taxolearn.text.embedders import embedder_of
 from taxolearn.text.features import TextFeatures
 
 
@@ -31,9 +33,13 @@ def pack_text_classifier(model: Any) -> tuple[dict[str, Any], Arrays]:
     header = {
         "method": type(model).__name__,
         "params": {"random_state": model.random_state, "verbose": model.verbose},
+        "choice": _choice(model),
         "titles": titles,
         # Whether the user chose the parts, so that fitting again chooses in the same way.
-        "given": {"estimator": model.estimator is not None, "features": model.features is not None},
+        "given": {
+            "estimator": model.estimator is not None,
+            "features": isinstance(model.features, TextFeatures),
+        },
         "features": features,
         "tried": model.tried_,
         "estimator": estimator,
@@ -51,7 +57,7 @@ def unpack_text_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, es
     ['bone']
     """
     features = TextFeatures.unpack(entry(header, "features", dict), arrays)
-    n_features = sum(len(block.vocabulary) for block in features.blocks_)
+    n_features = features.n_features_out_
     if n_features != estimator.n_features_in_:
         columns = f"{estimator.n_features_in_:,} columns of weights"
         raise ModelError(f"{n_features:,} features of texts do not fit {columns}")
@@ -66,7 +72,48 @@ def unpack_text_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, es
         titles=_titles(entry(header, "titles", dict | None)),
     )
     model.features_, model.estimator_, model.tried_ = features, estimator, tried
+    _restore_choice(model, header.get("choice"))  # models from before there were embedders have none
     return model
+
+
+def _choice(model: Any) -> dict[str, Any]:
+    """What was asked for besides, so that fitting again chooses in the same way."""
+    texts, embedder = model.label_texts, model.embedder
+    if isinstance(texts, Mapping):
+        values = [[found] if isinstance(found, str) else list(found) for found in texts.values()]
+        texts = {"names": encode_names(texts), "texts": values}
+    return {
+        "features": model.features if isinstance(model.features, str) else None,
+        "embedder": None if embedder is None else embedder_of(embedder).name,
+        "label_texts": texts,
+        "label_weight": model.label_weight,
+        "label_weight_used": getattr(model, "label_weight_", 0.0),
+    }
+
+
+def _restore_choice(model: Any, stored: Any) -> None:
+    model.label_weight_ = 0.0
+    if stored is None:
+        return
+    if type(stored) is not dict:
+        raise ModelError("the header has no valid entry 'choice'")
+    features = entry(stored, "features", str | None)
+    if model.features is None:
+        model.features = features
+    model.embedder = entry(stored, "embedder", str | None)
+    texts = entry(stored, "label_texts", str | dict | None)
+    if type(texts) is dict:
+        names, values = decode_names(entry(texts, "names", list)), entry(texts, "texts", list)
+        if len(names) != len(values) or not all(_is_texts(found) for found in values):
+            raise ModelError("the label texts are not lists of strings, one a name")
+        texts = dict(zip(names, values, strict=True))
+    model.label_texts = texts
+    model.label_weight = entry(stored, "label_weight", float | int | None)
+    model.label_weight_ = float(entry(stored, "label_weight_used", float | int))
+
+
+def _is_texts(found: Any) -> bool:
+    return type(found) is list and all(type(text) is str for text in found)
 
 
 def _titles(stored: dict[str, Any] | None) -> dict[Any, str] | None:

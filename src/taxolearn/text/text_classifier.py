@@ -24,8 +24,9 @@ from taxolearn.selection.taxonomy_classifier import TaxonomyClassifier
 from taxolearn.storage.writing import save_model
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
-from taxolearn.text.estimator_choice import choose_features
+from taxolearn.text.estimator_choice import prepare
 from taxolearn.text.features import TextFeatures
+from taxolearn.text.label_texts import with_texts_about
 from taxolearn.text.reading import check_texts
 from taxolearn.text.stored import pack_text_classifier, unpack_text_classifier
 from taxolearn.vectors import ClassVectors, Vectors
@@ -47,15 +48,24 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     estimator : taxolearn estimator or None
         The method, for example `OneVsRestSVM(taxonomy=tree)`; None: `TaxonomyClassifier()`, which chooses one.
-    features : TextFeatures or None
-        How texts become rows. None: the settings with the best held-out accuracy of `estimator` on a part of
-        the texts.
+    features : TextFeatures, "auto", "ngrams", "embeddings", "both" or None
+        How texts become rows. "ngrams": the n-grams with the best held-out accuracy of `estimator` on a part of the
+        texts. "embeddings": the vectors of `embedder` alone. "both": side by side, with a weight chosen on held-out
+        texts. "auto" and None: the best of these; without an embedder, n-grams.
     random_state : int, RandomState instance or None
         Decides which texts are held out for that choice.
     verbose : int
         Lines about the choice on standard error.
     titles : dict or None
         Node name -> human title; kept with the model and shown by `explain`.
+    embedder : None, str, callable, dict or Embedder
+        As for `TextFeatures`; None: the static vectors of the extra `words`, if installed.
+    label_texts : "names", dict or None
+        What is known about classes in words: "names" are the labels, synonyms and definitions of the taxonomy's terms,
+        or the names of nodes; a dict has a text or a list of texts per name. They are learned from as rows are, with
+        the names of the nodes above, and classes without rows answer by them.
+    label_weight : float or None
+        What such a row weighs, a text weighing 1. None: chosen on held-out texts; classes without rows keep 1.
 
     Attributes
     ----------
@@ -66,6 +76,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tried_ : list of dict
         For each candidate its settings, held-out score, number of features and seconds; empty when `features`
         was given.
+    label_weight_ : float
+        What rows of `label_texts` weighed.
 
     >>> from taxolearn import OneVsRestSVM, Taxonomy
     >>> tree = Taxonomy.from_paths(["bone/femur", "bone/tibia", "skin"])
@@ -79,20 +91,27 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     features_: TextFeatures
     estimator_: Any
     tried_: list[dict[str, Any]]
+    label_weight_: float
 
     def __init__(
         self,
         estimator: VectorClassifier | None = None,
-        features: TextFeatures | None = None,
+        features: TextFeatures | str | None = None,
         random_state: Any = None,
         verbose: int = 0,
         titles: Mapping[Any, str] | None = None,
+        embedder: Any = None,
+        label_texts: Mapping[Any, Any] | str | None = None,
+        label_weight: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.features = features
         self.random_state = random_state
         self.verbose = verbose
         self.titles = titles
+        self.embedder = embedder
+        self.label_texts = label_texts
+        self.label_weight = label_weight
 
     def fit(self, texts: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn features and class weights.
@@ -100,16 +119,25 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
         >>> model.classes_.tolist()
         ['bone', 'skin']
+
+        With label texts there may be no texts at all: classes are told by their names alone.
+
+        >>> model = TextClassifier(features="embeddings", label_texts={"bone": "femur", "skin": "dermis"})
+        >>> model.fit([], []).predict(["tibia"]).tolist()
+        ['bone']
         """
         estimator = self._new_estimator()
         _check_titles(self.titles)
+        _check_label_weight(self.label_weight)
         texts = check_texts(texts)  # a list: the choice and the fit both read it
-        features, tried = self._choice(estimator, texts, y)
+        features, about, weight, tried = prepare(self, estimator, texts, y)
+        if about is not None:
+            texts, y, sample_weight = with_texts_about(about, weight, texts, y, sample_weight)
         rows = features.fit_transform(texts)
         estimator.fit(rows, y, sample_weight=sample_weight)
         learned: Any = getattr(estimator, "estimator_", estimator)  # of a choice of methods the chosen one
         learned.vectors_ = _compact(learned.vectors_)
-        self.features_, self.estimator_, self.tried_ = features, estimator, tried
+        self.features_, self.estimator_, self.tried_, self.label_weight_ = features, estimator, tried, weight
         return self
 
     @property
@@ -324,10 +352,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         migration: Migration = self.estimator_.migrate(self._rows(texts), y, taxonomy, mapping, **options)
         known = _titles_after(self.titles, migration)
-        made = type(self)(clone(migration.model), self.features, self.random_state, self.verbose, known)
+        made = clone(self).set_params(estimator=clone(migration.model), titles=known)
         learned = getattr(migration.model, "estimator_", migration.model)
         learned.vectors_ = _compact(learned.vectors_)
         made.features_, made.estimator_, made.tried_ = self.features_, migration.model, self.tried_
+        made.label_weight_ = getattr(self, "label_weight_", 0.0)
         return replace(migration, model=made)
 
     def save(self, folder: str | Path) -> None:
@@ -371,16 +400,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimator: VectorClassifier = clone(self.estimator)
         return estimator
 
-    def _choice(
-        self, estimator: VectorClassifier, texts: Any, y: Any
-    ) -> tuple[TextFeatures, list[dict[str, Any]]]:
-        """Features, not fitted, and the table of what was tried."""
-        if self.features is not None:
-            if not isinstance(self.features, TextFeatures):
-                raise DataError(f"features={show(self.features)} is not valid; give a TextFeatures or None")
-            return clone(self.features), []
-        return choose_features(estimator, texts, y, random_state=self.random_state, verbose=self.verbose)
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
 
@@ -410,6 +429,11 @@ def _compact(weights: Vectors) -> Vectors:
         coef.eliminate_zeros()
         return ClassVectors(coef, weights.intercept)
     return weights
+
+
+def _check_label_weight(weight: Any) -> None:
+    if weight is not None and not (isinstance(weight, int | float | np.number) and 0 <= weight < np.inf):
+        raise DataError(f"label_weight={show(weight)} is not valid; give a number from 0 on, or None")
 
 
 def _check_titles(titles: Any) -> None:

@@ -1,0 +1,165 @@
+"""What the taxonomy says about its classes in words, as rows to learn from: names, synonyms, definitions, paths.
+
+A class has a row for each of its own texts and one for its path, in which the names of the nodes above it stand: so
+inner nodes have their say, and classes that share them are near each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from taxolearn.errors import DataError
+from taxolearn.structure import Taxonomy
+from taxolearn.structure.names import show
+
+NAMES = "names"
+_WORDS = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])")  # camelCase
+
+
+class LabelRows(NamedTuple):
+    """Texts about classes, and which class each is about.
+
+    >>> LabelRows(["house cat"], ["Cat"]).labels
+    ['Cat']
+    """
+
+    texts: list[str]
+    labels: list[Hashable]
+
+    def of(self, classes: Iterable[Hashable]) -> LabelRows:
+        """The rows about these classes.
+
+        >>> LabelRows(["house cat", "dog"], ["Cat", "Dog"]).of(["Dog"]).texts
+        ['dog']
+        """
+        wanted = set(classes)
+        kept = [pair for pair in zip(self.texts, self.labels, strict=True) if pair[1] in wanted]
+        return LabelRows([text for text, _ in kept], [label for _, label in kept])
+
+
+def label_rows(given: Any, taxonomy: Taxonomy | None, classes: Iterable[Hashable]) -> LabelRows:
+    """The rows about these classes and all leaves of the taxonomy.
+
+    `given` is "names" (labels, synonyms and definitions of the taxonomy's terms; where a node has none, its name), or a
+    dict from names of nodes to a text or a list of texts.
+
+    >>> tree = Taxonomy.from_paths(["Animal/HouseCat", "Animal/Dog"])
+    >>> label_rows("names", tree, []).texts
+    ['House Cat', 'Animal House Cat', 'Dog', 'Animal Dog']
+    >>> label_rows({"Dog": ["barks"]}, tree, []).texts
+    ['barks']
+    """
+    texts_of = _given_texts(given, taxonomy)
+    wanted = list(dict.fromkeys([*(taxonomy.leaves if taxonomy is not None else ()), *classes]))
+    texts: list[str] = []
+    labels: list[Hashable] = []
+    for name in wanted:
+        above = [] if taxonomy is None else list(taxonomy.named_path(name)[:-1])
+        own = texts_of(name)
+        if not own:
+            continue
+        path = " ".join(dict.fromkeys(text for node in above for text in texts_of(node)[:1]))
+        rows = list(dict.fromkeys([*own, f"{path} {own[0]}".strip()]))
+        texts += rows
+        labels += [name] * len(rows)
+    if not texts:
+        raise DataError("label_texts has no text for any class; give texts for the names of classes")
+    return LabelRows(texts, labels)
+
+
+def words_of(name: Hashable, parent: Hashable = None) -> str:
+    """The words in a name, without the parent's name that it starts with.
+
+    >>> words_of("Music@Classic_Rock", "Music"), words_of("comp.sys.mac", "comp.sys"), words_of("DressShirts")
+    ('Classic Rock', 'mac', 'Dress Shirts')
+    """
+    text, before = str(name), "" if parent is None else str(parent)
+    if before and text.startswith(before) and len(text) > len(before) and not text[len(before)].isalnum():
+        text = text[len(before) :]
+    return " ".join(_WORDS.findall(_JOINED.sub(" ", text)))
+
+
+def _given_texts(given: Any, taxonomy: Taxonomy | None) -> Any:
+    """The function from a node to its texts."""
+    if isinstance(given, Mapping):
+        texts = {}
+        for name, found in given.items():
+            if taxonomy is not None and name not in taxonomy:
+                raise DataError(f"label_texts: unknown name {show(name)}{taxonomy.hint_at(name)}")
+            said = [found] if isinstance(found, str) else found
+            if not isinstance(said, list | tuple) or not all(isinstance(text, str) for text in said):
+                raise DataError(
+                    f"label_texts: {show(name)} has {show(found)}; give a text or a list of texts"
+                )
+            texts[name] = said
+        return lambda name: [text for text in texts.get(name, ()) if text.strip()]
+    if given != NAMES:
+        raise DataError(f"label_texts={show(given)} is not valid; use 'names' or a dict from names to texts")
+    if taxonomy is None:
+        return lambda name: [words_of(name)]
+    terms = taxonomy.terms
+
+    def of(name: Hashable) -> list[str]:
+        term = terms.get(name)
+        above = taxonomy.path(name)[-2:-1]
+        label = term.label if term is not None and term.label else words_of(name, *above)
+        said = [label, *term.synonyms, term.definition or ""] if term is not None else [label]
+        return [text for text in said if text.strip()]
+
+    return of
+
+
+def with_label_rows(y: Any, labels: list[Hashable]) -> Any:
+    """The labels of rows, followed by those of texts about classes, in the form in which y is.
+
+    >>> with_label_rows(["a", "b"], ["b"]), with_label_rows([{"a", "b"}], ["b"])
+    (['a', 'b', 'b'], [{'a', 'b'}, {'b'}])
+    """
+    if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object:
+        return np.array([*y.tolist(), *labels], dtype=object if y.dtype.kind not in "US" else None)
+    rows = list(y) if getattr(y, "ndim", 1) == 1 else []
+    kinds = set(map(type, rows))
+    if kinds and kinds <= {set, frozenset, list}:
+        return [*rows, *(next(iter(kinds))([label]) for label in labels)]
+    if (not rows and len(y)) or tuple in kinds:
+        raise DataError("label_texts needs y as names of classes, or as sets of them; give the names")
+    return [*rows, *labels]
+
+
+def with_texts_about(
+    about: LabelRows, weight: float, texts: list[str], y: Any, sample_weight: Any
+) -> tuple[list[str], Any, npt.NDArray[np.float64]]:
+    """Texts, labels and weights, followed by those of texts about classes.
+
+    Whatever these weigh, a class without rows answers by its own.
+
+    >>> about = LabelRows(["house cat", "dog"], ["Cat", "Dog"])
+    >>> texts, y, weights = with_texts_about(about, 0.3, ["it purrs"], ["Cat"], None)
+    >>> texts, y, weights.tolist()
+    (['it purrs', 'house cat', 'dog'], ['Cat', 'Cat', 'Dog'], [1.0, 0.3, 1.0])
+    """
+    seen = set(label_names(y))
+    least = [weight if label in seen else max(weight, 1.0) for label in about.labels]
+    kept = [place for place, value in enumerate(least) if value > 0]
+    given = np.ones(len(texts)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weights = np.concatenate([given, np.array([least[place] for place in kept], dtype=np.float64)])
+    labels = [about.labels[place] for place in kept]
+    return [*texts, *(about.texts[place] for place in kept)], with_label_rows(y, labels), weights
+
+
+def label_names(y: Any) -> list[Hashable]:
+    """The names in labels that are names or sets of names.
+
+    >>> label_names(["a", "b", "a"]), label_names([{"a"}, {"a"}])
+    (['a', 'b'], ['a'])
+    """
+    with_label_rows(y, [])  # refuses other forms
+    rows = y.tolist() if isinstance(y, np.ndarray) else list(y)
+    sets = (row if isinstance(row, list | set | frozenset) else (row,) for row in rows)
+    return list(dict.fromkeys(label for row in sets for label in row))
