@@ -28,7 +28,6 @@ from taxolearn.problem.inputs import check_sample_weight
 from taxolearn.storage.classifiers import pack_classifier, unpack_classifier
 from taxolearn.storage.writing import save_model
 from taxolearn.structure import Taxonomy
-from taxolearn.vectors import Vectors
 
 
 def _threads(name: str, value: Any) -> None:
@@ -73,57 +72,6 @@ class VectorClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator):
             # columns of the indicator, its type and whether it was sparse
             kind = str(y.dtype) if hasattr(y, "dtype") else "int64"
             self._indicator = ("columns", len(problem.labels.names), kind, bool(sp.issparse(y)))
-
-    @property
-    def _binary(self) -> bool:
-        return len(self.classes_) == 2 and not self.decoder_.several
-
-    @property
-    def weights_(self) -> Vectors:
-        """The name that `vectors_` had before.
-
-        >>> from taxolearn import OneVsRestSVM
-        >>> model = OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
-        >>> model.weights_ is model.vectors_
-        True
-        """
-        return self.vectors_
-
-    @property
-    def thresholds_(self) -> npt.NDArray[np.float64]:
-        """Above which score each class is predicted, with several labels per row; zeros unless they were tuned.
-
-        >>> from taxolearn import OneVsRestSVM
-        >>> OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).thresholds_.tolist()
-        [0.0, 0.0, 0.0]
-        """
-        check_is_fitted(self)
-        thresholds = getattr(self.decoder_, "thresholds", None)
-        return np.zeros(len(self.classes_)) if thresholds is None else thresholds
-
-    @property
-    def coef_(self) -> Any:
-        """Weights, classes x features (for two classes one row, half their difference: its sign decides).
-
-        >>> from taxolearn import OneVsRestSVM
-        >>> OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).coef_.shape
-        (3, 1)
-        """
-        check_is_fitted(self)
-        coef = self.vectors_.coef
-        return 0.5 * (coef[[1]] - coef[[0]]) if self._binary else coef
-
-    @property
-    def intercept_(self) -> npt.NDArray[np.float64]:
-        """Intercepts, one per class (one for two classes).
-
-        >>> from taxolearn import OneVsRestSVM
-        >>> OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).intercept_.shape
-        (3,)
-        """
-        check_is_fitted(self)
-        intercept = self.vectors_.intercept
-        return 0.5 * (intercept[1:] - intercept[:1]) if self._binary else intercept
 
     def decision_function(self, X: Any) -> npt.NDArray[Any]:
         """Scores, rows x classes in the order of `classes_`; for two classes one score per row, half their difference.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.certificates import Certificate
 from taxolearn.decoders import Coverage, Decoder, Link
@@ -50,3 +52,54 @@ class Fitted:
     coverage_: Coverage | None
     _indicator: tuple[str, int, str, bool] | None
     _closed_labels = False  # whether rows have the ancestors of their labels as labels, too
+
+    @property
+    def _binary(self) -> bool:
+        return len(self.classes_) == 2 and not self.decoder_.several
+
+    @property
+    def weights_(self) -> Vectors:
+        """The name that `vectors_` had before.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> model = OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+        >>> model.weights_ is model.vectors_
+        True
+        """
+        return self.vectors_
+
+    @property
+    def thresholds_(self) -> npt.NDArray[np.float64]:
+        """Above which score each class is predicted, with several labels per row; zeros unless they were tuned.
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).thresholds_.tolist()
+        [0.0, 0.0, 0.0]
+        """
+        check_is_fitted(self)
+        thresholds = getattr(self.decoder_, "thresholds", None)
+        return np.zeros(len(self.classes_)) if thresholds is None else thresholds
+
+    @property
+    def coef_(self) -> Any:
+        """Weights, classes x features (for two classes one row, half their difference: its sign decides).
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).coef_.shape
+        (3, 1)
+        """
+        check_is_fitted(self)
+        coef = self.vectors_.coef
+        return 0.5 * (coef[[1]] - coef[[0]]) if self._binary else coef
+
+    @property
+    def intercept_(self) -> npt.NDArray[np.float64]:
+        """Intercepts, one per class (one for two classes).
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> OneVsRestSVM().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]).intercept_.shape
+        (3,)
+        """
+        check_is_fitted(self)
+        intercept = self.vectors_.intercept
+        return 0.5 * (intercept[1:] - intercept[:1]) if self._binary else intercept
