@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from taxolearn.text.choice import choose_text_features, default_candidates
-from taxolearn.text.embedders import Embedder, register_embedder
+from taxolearn.text.embedder import Embedder
+from taxolearn.text.embedders import register_embedder
 from taxolearn.text.features import TextFeatures
 from taxolearn.text.spans import FeatureSpan, WordShares
 

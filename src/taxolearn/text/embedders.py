@@ -10,45 +10,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from taxolearn.errors import DataError
 from taxolearn.structure.names import show
-
-Matrix = npt.NDArray[np.float32]
-STATIC = "words"
+from taxolearn.text.embedder import STATIC, Embedder, Matrix
 
 # What a callable is known by: its vectors of these, to three digits.
 _PROBES = ["a cat", "The quick brown fox jumps over the lazy dog.", "42 years"]
 _registered: dict[str, Embedder] = {}
-
-
-@runtime_checkable
-class Embedder(Protocol):
-    """What turns texts into vectors: a name to find it by, and a fingerprint that tells whether it is still the same.
-
-    >>> from taxolearn.text.embedders import embedder_of
-    >>> isinstance(embedder_of(lambda texts: np.ones((len(texts), 2))), Embedder)
-    True
-    """
-
-    @property
-    def name(self) -> str:
-        """What `load` finds it by."""
-
-    @property
-    def dimension(self) -> int:
-        """Number of columns."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes when the vectors do."""
-
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """One row per text."""
 
 
 def embedder_of(given: Any) -> Embedder:

@@ -12,7 +12,8 @@ from scipy import sparse
 
 from taxolearn.errors import DataError, ModelError
 from taxolearn.structure.names import show
-from taxolearn.text.embedders import Embedder, checked, embedder_of
+from taxolearn.text.embedder import Embedder
+from taxolearn.text.embedders import checked, embedder_of
 
 # Columns beside n-grams, where the first ones can stand alone: n-grams tell what the others would, the more the more
 # texts there are. See the decisions.

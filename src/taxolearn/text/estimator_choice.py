@@ -12,7 +12,8 @@ from taxolearn.errors import DataError, TaxolearnError
 from taxolearn.methods.base import VectorClassifier
 from taxolearn.structure.names import show
 from taxolearn.text.choice import FitScore, choose_text_features
-from taxolearn.text.embedders import STATIC, embedder_of
+from taxolearn.text.embedder import STATIC
+from taxolearn.text.embedders import embedder_of
 from taxolearn.text.features import TextFeatures
 from taxolearn.text.label_texts import LabelRows, label_names, label_rows
 from taxolearn.text.mixture import KINDS, Trial, choose_mixture, rounds, table_of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from taxolearn.errors import DataError
-from taxolearn.text.embedders import Embedder, Matrix
+from taxolearn.text.embedder import Embedder, Matrix
 
 
 @dataclass(frozen=True, eq=False)

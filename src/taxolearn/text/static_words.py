@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from taxolearn.errors import DataError
-from taxolearn.text.embedders import STATIC, Matrix
+from taxolearn.text.embedder import STATIC, Matrix
 from taxolearn.text.reading import Chunks, read_chunks
 
 _PACKAGE = "wordllama"

@@ -129,7 +129,7 @@ class ClassVectors(Vectors):
         """
         coef, block = self.coef[units], self._checked(X).astype(self.dtype, copy=False)
         if sparse.issparse(coef) or sparse.issparse(block):
-            scores = np.ascontiguousarray(row_product(coef, block)(block))
+            scores = np.ascontiguousarray(row_product(coef, block, in_any_company=True)(block))
         else:
             # BLAS rounds a row otherwise in other company, and so does einsum where the result is one number
             pair = coef if len(coef) > 1 else np.repeat(coef, 2, axis=0)

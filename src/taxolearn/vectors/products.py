@@ -20,8 +20,10 @@ _FEW_FEATURES = 2**23  # number of features up to which an array over all of the
 Product = Callable[[Any], np.ndarray[Any, Any]]
 
 
-def row_product(coef: Any, X: Any) -> Product:
+def row_product(coef: Any, X: Any, *, in_any_company: bool = False) -> Product:
     """Return the function that maps a block of rows of `X` to the dense block of rows of `X @ coef.T`.
+
+    `in_any_company`: scores of sparse rows are to the last bit the same whatever other rows there are.
 
     >>> coef, X = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 1.0], [0.0, 1.0]])
     >>> row_product(coef, X)(X[:1])
@@ -32,7 +34,7 @@ def row_product(coef: Any, X: Any) -> Product:
             return lambda block: np.matmul(block, coef.T)
         # SciPy multiplies sparse by dense along rows of the dense matrix: here a feature over the block.
         return lambda block: (coef @ np.ascontiguousarray(block.T)).T
-    full = full_columns(X)
+    full = 0 if in_any_company else full_columns(X)
     if full:
         return _in_two_parts(coef, X, full)
     if sparse.issparse(coef):
