@@ -122,7 +122,7 @@ def test_equal_costs_go_to_the_first() -> None:
         ("probable", False, "several labels per row"),
         (lambda a, b: None, False, "the function of the true and the answered name failed"),
     ],
-    ids=str,
+    ids=["word", "shape", "not finite", "too few columns", "several", "function"],
 )
 def test_what_is_no_decision_is_told(decision: Any, inner: bool, told: str) -> None:
     model, X = fitted()
