@@ -27,6 +27,7 @@ from taxolearn.kernels.simplex_rows import (
     delta_column,
     margin_of,
     pairwise_steps,
+    rank_slot,
     row_gap,
     row_gram,
     scaling_of,
@@ -300,6 +301,7 @@ def ascend(
                 report[1] += gaps[i]
             first = slots.indptr[i]
             size = slots.count[i] + 1
+            rank_slot(tie, slots.classes[first : first + size - 1], slots.alpha[first : first + size - 1])
             classes[0] = y
             scaling[0] = 0.0
             alpha[0] = c

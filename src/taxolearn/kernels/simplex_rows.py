@@ -23,6 +23,7 @@ class Paths(NamedTuple):
     indptr: Any
     nodes: Any
     weight: Any
+    rank: Any  # of every class from left to right in a tree; empty on a DAG
 
 
 class Costs(NamedTuple):
@@ -185,16 +186,45 @@ def scaling_of(rescaling, value):
 
 @kernel
 def row_gram(tie, y, classes, scaling, size, square, out):
-    """out[p, q] = S_p S_q |x|^2 <e_y - e_p, e_y - e_q>_A of the classes of a work set; entry 0 stands for y itself."""
+    """out[p, q] = S_p S_q |x|^2 <e_y - e_p, e_y - e_q>_A of the classes of a work set; entry 0 stands for y itself.
+
+    Classes of a tree, in the order of their ranks from entry 1 on, share what is least shared by neighbours between them.
+    """
     own = shared_weight(tie, y, y)
+    ranked = tie.rank.shape[0] > 0
     cross = np.empty(size)
+    link = np.empty(size)
     for p in range(size):
         cross[p] = shared_weight(tie, y, classes[p])
+        link[p] = shared_weight(tie, classes[p], classes[p - 1]) if p > 1 and ranked else 0.0
     for p in range(size):
-        for q in range(p + 1):
-            value = own - cross[p] - cross[q] + shared_weight(tie, classes[p], classes[q])
-            out[p, q] = scaling[p] * scaling[q] * square * value
+        out[0, p] = 0.0
+        out[p, 0] = 0.0
+    for p in range(1, size):
+        factor = scaling[p] * square
+        common = shared_weight(tie, classes[p], classes[p])
+        out[p, p] = factor * scaling[p] * (own - 2.0 * cross[p] + common)
+        for q in range(p - 1, 0, -1):
+            common = min(common, link[q + 1]) if ranked else shared_weight(tie, classes[p], classes[q])
+            out[p, q] = factor * scaling[q] * (own - cross[p] - cross[q] + common)
             out[q, p] = out[p, q]
+
+
+@kernel
+def rank_slot(tie, classes, alpha):
+    """Put the classes of a slot, with their duals, in the order of their ranks; most of them are."""
+    if tie.rank.shape[0] == 0:
+        return
+    for k in range(1, classes.shape[0]):
+        here = classes[k]
+        mass = alpha[k]
+        at = k
+        while at > 0 and tie.rank[classes[at - 1]] > tie.rank[here]:
+            classes[at] = classes[at - 1]
+            alpha[at] = alpha[at - 1]
+            at -= 1
+        classes[at] = here
+        alpha[at] = mass
 
 
 @kernel

@@ -159,7 +159,7 @@ class StructuredRun(RowAscent, SlotRun):
             square,
             label,
             cost,
-            kernel_paths(tie.paths, tie.scale),
+            kernel_paths(tie.paths, tie.scale, _ranks(tie)),
             kernel_costs(objective.loss),
             nodes,
             np.zeros(tie.n_nodes),
@@ -227,14 +227,28 @@ class StructuredRun(RowAscent, SlotRun):
         return self._finished(vectors, details)
 
 
-def kernel_paths(paths: sp.csr_array, weight: Array) -> Any:
+def kernel_paths(paths: sp.csr_array, weight: Array, rank: npt.NDArray[np.int64] | None = None) -> Any:
     """A classes x nodes matrix of ones as the kernels want it: node ids ascending in each row."""
     from taxolearn.kernels.simplex_rows import Paths
 
     ordered = paths if paths.has_sorted_indices else paths.sorted_indices()
     return Paths(
-        ordered.indptr.astype(np.int64), ordered.indices.astype(np.int64), np.array(weight, dtype=np.float64)
+        ordered.indptr.astype(np.int64),
+        ordered.indices.astype(np.int64),
+        np.array(weight, dtype=np.float64),
+        np.zeros(0, dtype=np.int64) if rank is None else rank,
     )
+
+
+def _ranks(tie: Any) -> npt.NDArray[np.int64] | None:
+    """The place of every class from left to right in a tree, so that those below a node stand together."""
+    if tie.parents is None:
+        return None
+    indptr, nodes = tie.paths.indptr, tie.paths.indices
+    order = sorted(range(tie.n_classes), key=lambda one: nodes[indptr[one] : indptr[one + 1]].tolist())
+    rank = np.empty(tie.n_classes, dtype=np.int64)
+    rank[order] = np.arange(tie.n_classes)
+    return rank
 
 
 def kernel_costs(loss: StructuredHinge) -> Any:
