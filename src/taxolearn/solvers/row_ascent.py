@@ -98,9 +98,7 @@ class RowAscent(AscentRun):
             report, whole = self.one_pass()
             if not whole:
                 return
-            primal = self._penalty() + report[0]
-            last, gap = gap, report[1] / primal if primal > 0 else 0.0
-            self._note(primal, primal - report[1])
+            last, gap = gap, self._note(*self.bounds(report)).gap
             self.after_pass()
             if self.n_threads > 1:
                 self.make_vectors()
@@ -122,8 +120,12 @@ class RowAscent(AscentRun):
         report, _, whole = self._reports(self.price_task, self._pieces(self.weighted))
         if not whole:
             return None
-        primal = self._penalty() + report[0]
-        return self._note(primal, primal - report[1])
+        return self._note(*self.bounds(report))
+
+    def bounds(self, report: Array) -> tuple[float, float]:
+        """Primal and dual from summed losses and gaps."""
+        primal = self._penalty() + float(report[0])
+        return primal, primal - float(report[1])
 
     def _penalty(self) -> float:
         from taxolearn.kernels.simplex_passes import node_squares
