@@ -19,6 +19,7 @@ _THREAD_ENTRIES = (
     2**20
 )  # of X: with fewer, threads cost more than they save, and overwrite each other too often
 _LIGHT_STEPS = 2**21  # multiplications in a pass over all rows: with fewer, the calling thread makes it
+_LEFT = 0.7  # share of the gap seen in passing that is left after the pass, as long as nothing is known
 
 Array = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.intp]
@@ -91,7 +92,7 @@ class RowAscent(AscentRun):
         return self.solution()
 
     def _passes(self) -> None:
-        gap = last = np.inf
+        gap, last, share = np.inf, np.inf, _LEFT
         while self.done < self.limits.max_iter and not self.run.over():
             self.exact = None
             self.done += 1
@@ -102,11 +103,14 @@ class RowAscent(AscentRun):
             self.after_pass()
             if self.n_threads > 1:
                 self.make_vectors()
-            # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall
-            if gap * (min(1.0, 0.9 * gap / last) if self.done > 1 else 1.0) <= self.limits.tol:
+            # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall and from
+            # the last exact look
+            if gap * (min(share, 0.9 * gap / last) if self.done > 1 else 1.0) <= self.limits.tol:
                 self.exact = self.price()
-                if self.exact is not None and self.exact.gap <= self.limits.tol:
-                    return
+                if self.exact is not None:
+                    if self.exact.gap <= self.limits.tol:
+                        return
+                    share = min(1.0, self.exact.gap / gap)
 
     def after_pass(self) -> None:
         """What follows a pass over all rows, before the next one."""
