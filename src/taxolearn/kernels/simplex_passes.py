@@ -22,6 +22,7 @@ from taxolearn.kernels.dual_descent import _random_below
 from taxolearn.kernels.rows import add_row_scores
 from taxolearn.kernels.simplex_rows import (
     add_some_scores,
+    add_stretched,
     add_to_some,
     delta,
     delta_column,
@@ -37,7 +38,9 @@ MAX_NEW_CLASSES = 6  # classes that pricing may add to a row's work set
 ROW_TOL = 0.1  # gap at which the steps of a row end, as a share of its gap before them
 MAX_STEPS_PER_CLASS = 20  # steps of a row per class of its work set, at most
 LARGE_GAP = 0.5  # times the mean gap from which on a row is visited again
-HUGE_GAP = 5.0  # the same for further visits, of few rows: twins with different labels trade mass in small steps
+HUGE_GAP = (
+    5.0  # the same for further visits, of few rows: twins with different labels trade mass in small steps
+)
 HUGE_TURNS = 30  # such visits, at most
 
 
@@ -75,31 +78,14 @@ def repack(slots, room):
 
 
 @kernel
-def _add_stretched(gradient, costs_of, rescaling, worst, c, stretches, losses):
-    """losses[k] += c max(0, max_l D_l - t_k (D_l - g_l)), t_k being the k-th of `stretches`, the largest first."""
-    # another class can be the worst one at t only where it is behind by less than (1 - 1 / t) times the margin of this
-    share = 1.0 - 1.0 / stretches[0]
-    bar = max(0.0, gradient[worst] - share * margin_of(rescaling, costs_of[worst]))
-    largest = np.zeros(stretches.shape[0])
-    for other in range(gradient.shape[0]):
-        g = gradient[other]
-        if g > bar or other == worst:
-            ahead = margin_of(rescaling, costs_of[other]) - g
-            for k in range(stretches.shape[0]):
-                largest[k] = max(largest[k], g - (stretches[k] - 1.0) * ahead)
-    for k in range(stretches.shape[0]):
-        losses[k] += c * largest[k]
-
-
-@kernel
 def _price_row(
     rows, i, y, c, tie, costs, nodes, bias, bias_feature, slots, scores, costs_of, marks, gradient,
     stretches, report,
 ):  # fmt: skip
     """Score row i at all classes: `gradient` becomes the margins violated, its slot gets the worst violators.
 
-    report[0] += c max(0, max_l g_l), report[1] += the row's gap, which is returned, and report[2:] += the same loss with
-    vectors that are longer by factors, `stretches`, the largest first.
+    report[0] += c max(0, max_l g_l), report[1] += the row's gap, which is returned, and report[2:] += the same loss
+    with vectors that are longer by factors, `stretches`, the largest first.
     """
     n_classes = gradient.shape[0]
     for n in range(scores.shape[0]):
@@ -124,7 +110,7 @@ def _price_row(
             worst = other
     gradient[y] = 0.0
     if worst != y and stretches.shape[0] > 0:
-        _add_stretched(gradient, costs_of, costs.rescaling, worst, c, stretches, report[2:])
+        add_stretched(gradient, costs_of, costs.rescaling, worst, c, stretches, report[2:])
     first = slots.indptr[i]
     end = first + slots.count[i]
     spent = 0.0
@@ -169,7 +155,7 @@ def _price_row(
 @kernel
 def price(
     rows, label, cost, tie, costs, nodes, bias, bias_feature, slots, chosen, scores, gaps, stretches, report, stop
-):
+):  # fmt: skip
     """Score the chosen rows at all classes, at frozen weights, and put the worst violators into their slots.
 
     gaps[i] becomes the gap of row i; report[0] += sum of the losses c_i max_l g_il, report[1] += sum of the gaps, and

@@ -188,7 +188,7 @@ def scaling_of(rescaling, value):
 def row_gram(tie, y, classes, scaling, size, square, out):
     """out[p, q] = S_p S_q |x|^2 <e_y - e_p, e_y - e_q>_A of the classes of a work set; entry 0 stands for y itself.
 
-    Classes of a tree, in the order of their ranks from entry 1 on, share what is least shared by neighbours between them.
+    Classes of a tree, in the order of their ranks from entry 1 on, share the least that neighbours between them share.
     """
     own = shared_weight(tie, y, y)
     ranked = tie.rank.shape[0] > 0
@@ -269,3 +269,20 @@ def pairwise_steps(gram, gradient, alpha, size, cost, goal, max_steps):
         for p in range(size):
             gradient[p] -= move * (gram[p, best] - gram[p, worst])
     return max_steps
+
+
+@kernel
+def add_stretched(gradient, costs_of, rescaling, worst, c, stretches, losses):
+    """losses[k] += c max(0, max_l D_l - t_k (D_l - g_l)), t_k being the k-th of `stretches`, the largest first."""
+    # another class can be the worst one at t only where it is behind by less than (1 - 1 / t) times the margin of this
+    share = 1.0 - 1.0 / stretches[0]
+    bar = max(0.0, gradient[worst] - share * margin_of(rescaling, costs_of[worst]))
+    largest = np.zeros(stretches.shape[0])
+    for other in range(gradient.shape[0]):
+        g = gradient[other]
+        if g > bar or other == worst:
+            ahead = margin_of(rescaling, costs_of[other]) - g
+            for k in range(stretches.shape[0]):
+                largest[k] = max(largest[k], g - (stretches[k] - 1.0) * ahead)
+    for k in range(stretches.shape[0]):
+        losses[k] += c * largest[k]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Clock, Run, ThreadEngine, worker_count
+from taxolearn.engines import Clock, Run, ThreadEngine, blas_threads, worker_count
 from taxolearn.errors import DataError
 from taxolearn.losses.structured import RESCALINGS, StructuredHinge
 from taxolearn.objective import Objective
@@ -24,6 +24,7 @@ from taxolearn.solvers.base import (
     check_requirements,
 )
 from taxolearn.solvers.row_ascent import Array, Ids, RowAscent
+from taxolearn.solvers.simplex_face import ascend_face, make_face
 from taxolearn.solvers.slot_run import SlotRun
 from taxolearn.vectors import NodeVectors
 
@@ -38,6 +39,11 @@ _SLOT_PASSES = 2  # passes over the slots of the rows with the largest gaps, aft
 _LIGHT_SLOT_PASSES = 4  # the same where a pass takes less than the call of a kernel
 # by which vectors are made longer, as shares of the gap: on short texts of 1,918 classes an eighth was best for all C
 _STRETCHES = np.array([0.25, 0.125, 0.0625])
+_FIRST_FACE, _EVERY_FACE = 10, 5  # passes before Newton steps on the face, and from one to the next
+_MOST_FREE = 2048  # duals on a face
+_FACE_PASSES = (
+    256  # passes that have as many multiplications as a step on a face may: BLAS is quicker at them
+)
 _LIMITS = Limits(tol=1e-3)
 
 
@@ -51,7 +57,8 @@ def solve_structured(
     Crammer and Singer's multi-class SVM, HSVM (2), NHSVM (10) and (13) of Choi, Sasaki and Srebro, and TREELOSS.
     Needs one label per row. Any dual can be a start: it is made feasible. The solution's `details` have the bias of
     every node (`node_bias`), ||u_n||^2 (`node_squares`, bias included), ||z_n||^2 of the dual (`dual_squares`), and
-    sum alpha D (`linear`). Vectors are those of the dual, u_n = a_n z_n, all longer by one factor. Where there are enough entries, rows are improved by several threads at once and without locks (Hsieh, Yu and Dhillon 2015): two
+    sum alpha D (`linear`). Vectors are those of the dual, u_n = a_n z_n, all longer by one factor. Where there are
+    enough entries, rows are improved by several threads at once and without locks (Hsieh, Yu and Dhillon 2015): two
     runs then agree to the gap only.
 
     >>> from taxolearn.losses import structured_hinge
@@ -157,6 +164,7 @@ class StructuredRun(RowAscent, SlotRun):
         cost = objective.C * weight
         entries = problem.X.nnz if sp.issparse(problem.X) else problem.X.size
         steps = entries * tie.n_nodes + problem.n_rows * tie.paths.nnz
+        self.steps = steps
         self.begin(objective, limits, run, watch, cost, steps)
         self.slot_passes = _LIGHT_SLOT_PASSES if self.light else _SLOT_PASSES
         rows, square, nodes, bias_feature = self._layout()
@@ -226,6 +234,20 @@ class StructuredRun(RowAscent, SlotRun):
         self.stretch = float(factors[best])
         self.arrays = self.arrays._replace(stretches=_stretches(report[1] / plain if plain > 0 else 0.0))
         return float(primals[best]), plain - float(report[1])
+
+    def after_pass(self) -> None:
+        """Now and then, where few duals are left that are not zero, Newton steps on all of them at once."""
+        if self.done < _FIRST_FACE or self.done % _EVERY_FACE:
+            return
+        self.repack(0)
+        slots, cost = self.arrays.slots, self.arrays.cost
+        size = float(len(slots.alpha))
+        if not 0 < size <= _MOST_FREE or size**3 > _FACE_PASSES * self.steps:
+            return
+        row = np.repeat(np.arange(len(cost)), slots.count)
+        with blas_threads(1):
+            slots.alpha[:] = ascend_face(make_face(self.objective, row, slots.classes, cost), slots.alpha)
+        self.make_vectors()
 
     def before_price(self) -> None:
         """Make room for the classes that a look at all of them may bring."""
