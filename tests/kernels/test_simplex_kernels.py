@@ -65,7 +65,7 @@ class State:
         self.costs = structured.kernel_costs(loss)
         if not table and loss.table is None:
             self.costs = self.costs._replace(table=np.zeros((0, 0)))
-        self.paths = structured.kernel_paths(tie.paths, scale)
+        self.paths = structured.kernel_paths(tie.paths, scale, structured._ranks(tie))
         self.rows = rows_of(X if layout == "dense" else sp.csr_array(X))
         self.square = row_squares(self.rows, BIAS)
         self.nodes, self.bias = np.zeros((WIDTH, taxonomy.n_nodes)), np.zeros(taxonomy.n_nodes)
@@ -106,11 +106,11 @@ class State:
     def slot(self, i):
         return self.slots.classes[self.slots.indptr[i] : self.slots.indptr[i] + self.slots.count[i]].tolist()
 
-    def price(self, rows):
-        report = np.zeros(2)
+    def price(self, rows, stretches=()):
+        report = np.zeros(2 + len(stretches))
         passes.price(
             self.rows, self.label, self.cost, self.paths, self.costs, self.nodes, self.bias, BIAS, self.slots,
-            rows, self.scores, self.gaps, report, self.stop,
+            rows, self.scores, self.gaps, np.array(stretches, dtype=float), report, self.stop,
         )  # fmt: skip
         return report
 
@@ -118,7 +118,7 @@ class State:
         report = np.zeros(2)
         passes.ascend(
             self.rows, self.square, self.label, self.cost, self.paths, self.costs, self.nodes, self.bias, BIAS,
-            self.slots, rows, full, again, self.scores, self.gaps, report, self.stop,
+            self.slots, rows, full, again, self.scores, self.gaps, np.zeros(0), report, self.stop,
         )  # fmt: skip
         return report
 
@@ -192,7 +192,9 @@ def test_steps_to_the_end_find_the_twins_optimum_of_the_row(setting):
     for i in range(2 if SLOW else 6):
         state = State(setting, "dense", seed=i)
         before, y, c = state.alpha, state.label[i], state.cost[i]
-        classes = np.array([y, *(k for k in range(state.n_classes) if k != y)])
+        others = [k for k in range(state.n_classes) if k != y]
+        rank = state.paths.rank
+        classes = np.array([y, *(sorted(others, key=lambda k: rank[k]) if len(rank) else others)])
         scaling = np.array([0.0, *state.twin.S[classes[1:], y]])
         gram = np.empty((len(classes), len(classes)))
         passes.row_gram(state.paths, y, classes, scaling, len(classes), state.square[i], gram)
@@ -255,15 +257,30 @@ def test_rows_with_large_gaps_are_visited_again_on_their_slots(setting):
     report = together.ascend(order, True, again=2)
     np.testing.assert_array_equal(report, apart.ascend(order, True))
     state = np.array([(int(order[0]) * 2654435761 + 88172645463325252) % 2**64], dtype=np.uint64)
-    few = []
-    for _ in range(2):
+    few, left = [], N // 2
+    for bar in [passes.LARGE_GAP] * 2 + [passes.HUGE_GAP] * passes.HUGE_TURNS:
         gaps, shuffled = apart.gaps[order], order.copy()
-        few.append(order[gaps > passes.LARGE_GAP * gaps.mean()])
-        assert passes._rows_of_large_gaps(order, apart.gaps, state, shuffled) == len(few[-1])
+        few.append(order[gaps > bar * gaps.mean()])
+        assert passes._rows_of_large_gaps(order, apart.gaps, bar, state, shuffled) == len(few[-1])
+        left -= len(few[-1]) if bar == passes.HUGE_GAP else 0
+        if left < 0:
+            break
         shuffled = shuffled[: len(few[-1])]
         assert sorted(shuffled) == sorted(few[-1])
+        assert len(few) > 1 or shuffled.tolist() != few[0].tolist()
         apart.ascend(shuffled, False)
     assert 0 < len(few[0]) < N
-    assert shuffled.tolist() != few[-1].tolist()
     np.testing.assert_array_equal(together.alpha, apart.alpha)
     np.testing.assert_array_equal(together.nodes, apart.nodes)
+
+
+@every_setting
+def test_losses_of_longer_vectors(setting):
+    state = State(setting, "dense")
+    stretches = [1.3, 1.05, 1.001]
+    report = state.price(np.arange(N), stretches)
+    live = state.twin.a > 0
+    for stretch, losses in zip(stretches, report[2:], strict=True):
+        U = stretch * state.U
+        penalty = 0.5 * ((U[live] ** 2).sum(axis=1) / state.twin.a[live]).sum()
+        assert penalty + losses == pytest.approx(state.twin.primal(U), rel=1e-11)

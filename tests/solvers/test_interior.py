@@ -190,7 +190,8 @@ def test_who_gets_it():
         solver = choose_solver(structured, Limits(), among=("dual", "interior"), checkpoint=goes_on)
         assert solver.name == name
     for rows, begun, name in (
-        (X, False, "interior"),
+        (X, False, "ascent_first"),
+        (X * [1.0, 1.0, 1e4], False, "interior"),
         (X, True, "dual"),
         (np.tile(X, (1, 60)), False, "dual"),
     ):

@@ -22,11 +22,13 @@ from taxolearn.kernels.dual_descent import _random_below
 from taxolearn.kernels.rows import add_row_scores
 from taxolearn.kernels.simplex_rows import (
     add_some_scores,
+    add_stretched,
     add_to_some,
     delta,
     delta_column,
     margin_of,
     pairwise_steps,
+    rank_slot,
     row_gap,
     row_gram,
     scaling_of,
@@ -36,6 +38,10 @@ MAX_NEW_CLASSES = 6  # classes that pricing may add to a row's work set
 ROW_TOL = 0.1  # gap at which the steps of a row end, as a share of its gap before them
 MAX_STEPS_PER_CLASS = 20  # steps of a row per class of its work set, at most
 LARGE_GAP = 0.5  # times the mean gap from which on a row is visited again
+HUGE_GAP = (
+    5.0  # the same for further visits, of few rows: twins with different labels trade mass in small steps
+)
+HUGE_TURNS = 30  # such visits, at most
 
 
 class Slots(NamedTuple):
@@ -73,11 +79,13 @@ def repack(slots, room):
 
 @kernel
 def _price_row(
-    rows, i, y, c, tie, costs, nodes, bias, bias_feature, slots, scores, costs_of, marks, gradient
-):
+    rows, i, y, c, tie, costs, nodes, bias, bias_feature, slots, scores, costs_of, marks, gradient,
+    stretches, report,
+):  # fmt: skip
     """Score row i at all classes: `gradient` becomes the margins violated, its slot gets the worst violators.
 
-    Returns max(0, max_l g_l) and the row's gap.
+    report[0] += c max(0, max_l g_l), report[1] += the row's gap, which is returned, and report[2:] += the same loss
+    with vectors that are longer by factors, `stretches`, the largest first.
     """
     n_classes = gradient.shape[0]
     for n in range(scores.shape[0]):
@@ -88,6 +96,7 @@ def _price_row(
     for p in range(tie.indptr[y], tie.indptr[y + 1]):
         own += scores[tie.nodes[p]]
     highest = 0.0
+    worst = y
     for other in range(n_classes):
         score = 0.0
         for p in range(tie.indptr[other], tie.indptr[other + 1]):
@@ -98,7 +107,10 @@ def _price_row(
         )
         if gradient[other] > highest and other != y:
             highest = gradient[other]
+            worst = other
     gradient[y] = 0.0
+    if worst != y and stretches.shape[0] > 0:
+        add_stretched(gradient, costs_of, costs.rescaling, worst, c, stretches, report[2:])
     first = slots.indptr[i]
     end = first + slots.count[i]
     spent = 0.0
@@ -134,16 +146,20 @@ def _price_row(
     for k in range(end, end + found):
         slots.alpha[k] = 0.0
     slots.count[i] += found
-    return highest, max(0.0, c * highest - spent)
+    gap = max(0.0, c * highest - spent)
+    report[0] += c * highest
+    report[1] += gap
+    return gap
 
 
 @kernel
 def price(
-    rows, label, cost, tie, costs, nodes, bias, bias_feature, slots, chosen, scores, gaps, report, stop
-):
+    rows, label, cost, tie, costs, nodes, bias, bias_feature, slots, chosen, scores, gaps, stretches, report, stop
+):  # fmt: skip
     """Score the chosen rows at all classes, at frozen weights, and put the worst violators into their slots.
 
-    gaps[i] becomes the gap of row i; report[0] += sum of the losses c_i max_l g_il, report[1] += sum of the gaps.
+    gaps[i] becomes the gap of row i; report[0] += sum of the losses c_i max_l g_il, report[1] += sum of the gaps, and
+    report[2:] += the losses with vectors that are longer by `stretches`.
     """
     gradient = np.empty(tie.indptr.shape[0] - 1)
     costs_of = np.empty(gradient.shape[0])
@@ -152,12 +168,10 @@ def price(
         if stop[0] != 0:
             return
         i = chosen[r]
-        highest, gaps[i] = _price_row(
+        gaps[i] = _price_row(
             rows, i, label[i], cost[i], tie, costs, nodes, bias, bias_feature, slots, scores, costs_of, marks,
-            gradient,
+            gradient, stretches, report,
         )  # fmt: skip
-        report[0] += cost[i] * highest
-        report[1] += gaps[i]
 
 
 @kernel
@@ -218,14 +232,14 @@ def _spread(rows, i, classes, change, size, tie, nodes, bias, bias_feature, plac
 
 
 @kernel
-def _rows_of_large_gaps(order, gaps, state, out):
+def _rows_of_large_gaps(order, gaps, bar, state, out):
     """Write the rows whose gaps are large among those in `order`, shuffled, and tell how many they are."""
     total = 0.0
     for r in range(order.shape[0]):
         total += gaps[order[r]]
     size = 0
     for r in range(order.shape[0]):
-        if gaps[order[r]] * order.shape[0] > LARGE_GAP * total:
+        if gaps[order[r]] * order.shape[0] > bar * total:
             out[size] = order[r]
             size += 1
     # visited in the order of the pass before, rows gain less
@@ -237,14 +251,15 @@ def _rows_of_large_gaps(order, gaps, state, out):
 
 @kernel
 def ascend(
-    rows, square, label, cost, tie, costs, nodes, bias, bias_feature, slots, order, full, again, scores, gaps, report,
-    stop,
+    rows, square, label, cost, tie, costs, nodes, bias, bias_feature, slots, order, full, again, scores, gaps,
+    stretches, report, stop,
 ):  # fmt: skip
     """Improve the duals of the rows in `order`, one after the other, each on the classes of its slot.
 
     With `full` each row is priced first. Then the rows with large gaps are visited `again` so many times, on their
-    slots. `slots.alpha`, `nodes` and `bias` change together. gaps[i] is what row i had when it was visited last;
-    report[0] += c_i max_l g_il (priced rows only), report[1] += its gap at the first visit.
+    slots, and those with huge ones further times. `slots.alpha`, `nodes` and `bias` change together. gaps[i] is what
+    row i had when it was visited last; report[0] += c_i max_l g_il, and report[2:] the losses with longer vectors
+    (priced rows only), report[1] += its gap at the first visit.
     """
     n_nodes = nodes.shape[1]
     n_classes = tie.indptr.shape[0] - 1
@@ -269,10 +284,16 @@ def ascend(
     )
     visited = order.copy()
     n_visited = order.shape[0]
-    for turn in range(1 + again):
+    left = order.shape[0] // 2  # visits to rows with huge gaps
+    for turn in range(1 + again + (HUGE_TURNS if again > 0 else 0)):
         if turn > 0:
-            n_visited = _rows_of_large_gaps(order, gaps, state, visited)
+            large = LARGE_GAP if turn <= again else HUGE_GAP
+            n_visited = _rows_of_large_gaps(order, gaps, large, state, visited)
             full = False
+            if turn > again:
+                left -= n_visited
+                if n_visited == 0 or left < 0:
+                    return
         for r in range(n_visited):
             if stop[0] != 0:
                 return
@@ -280,26 +301,13 @@ def ascend(
             c = cost[i]
             y = label[i]
             if full:
-                highest, gaps[i] = _price_row(
-                    rows,
-                    i,
-                    y,
-                    c,
-                    tie,
-                    costs,
-                    nodes,
-                    bias,
-                    bias_feature,
-                    slots,
-                    scores,
-                    costs_of,
-                    marks,
-                    priced,
-                )
-                report[0] += c * highest
-                report[1] += gaps[i]
+                gaps[i] = _price_row(
+                    rows, i, y, c, tie, costs, nodes, bias, bias_feature, slots, scores, costs_of, marks, priced,
+                    stretches, report,
+                )  # fmt: skip
             first = slots.indptr[i]
             size = slots.count[i] + 1
+            rank_slot(tie, slots.classes[first : first + size - 1], slots.alpha[first : first + size - 1])
             classes[0] = y
             scaling[0] = 0.0
             alpha[0] = c

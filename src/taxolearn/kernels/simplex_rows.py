@@ -23,6 +23,7 @@ class Paths(NamedTuple):
     indptr: Any
     nodes: Any
     weight: Any
+    rank: Any  # of every class from left to right in a tree; empty on a DAG
 
 
 class Costs(NamedTuple):
@@ -185,16 +186,45 @@ def scaling_of(rescaling, value):
 
 @kernel
 def row_gram(tie, y, classes, scaling, size, square, out):
-    """out[p, q] = S_p S_q |x|^2 <e_y - e_p, e_y - e_q>_A of the classes of a work set; entry 0 stands for y itself."""
+    """out[p, q] = S_p S_q |x|^2 <e_y - e_p, e_y - e_q>_A of the classes of a work set; entry 0 stands for y itself.
+
+    Classes of a tree, in the order of their ranks from entry 1 on, share the least that neighbours between them share.
+    """
     own = shared_weight(tie, y, y)
+    ranked = tie.rank.shape[0] > 0
     cross = np.empty(size)
+    link = np.empty(size)
     for p in range(size):
         cross[p] = shared_weight(tie, y, classes[p])
+        link[p] = shared_weight(tie, classes[p], classes[p - 1]) if p > 1 and ranked else 0.0
     for p in range(size):
-        for q in range(p + 1):
-            value = own - cross[p] - cross[q] + shared_weight(tie, classes[p], classes[q])
-            out[p, q] = scaling[p] * scaling[q] * square * value
+        out[0, p] = 0.0
+        out[p, 0] = 0.0
+    for p in range(1, size):
+        factor = scaling[p] * square
+        common = shared_weight(tie, classes[p], classes[p])
+        out[p, p] = factor * scaling[p] * (own - 2.0 * cross[p] + common)
+        for q in range(p - 1, 0, -1):
+            common = min(common, link[q + 1]) if ranked else shared_weight(tie, classes[p], classes[q])
+            out[p, q] = factor * scaling[q] * (own - cross[p] - cross[q] + common)
             out[q, p] = out[p, q]
+
+
+@kernel
+def rank_slot(tie, classes, alpha):
+    """Put the classes of a slot, with their duals, in the order of their ranks; most of them are."""
+    if tie.rank.shape[0] == 0:
+        return
+    for k in range(1, classes.shape[0]):
+        here = classes[k]
+        mass = alpha[k]
+        at = k
+        while at > 0 and tie.rank[classes[at - 1]] > tie.rank[here]:
+            classes[at] = classes[at - 1]
+            alpha[at] = alpha[at - 1]
+            at -= 1
+        classes[at] = here
+        alpha[at] = mass
 
 
 @kernel
@@ -239,3 +269,20 @@ def pairwise_steps(gram, gradient, alpha, size, cost, goal, max_steps):
         for p in range(size):
             gradient[p] -= move * (gram[p, best] - gram[p, worst])
     return max_steps
+
+
+@kernel
+def add_stretched(gradient, costs_of, rescaling, worst, c, stretches, losses):
+    """losses[k] += c max(0, max_l D_l - t_k (D_l - g_l)), t_k being the k-th of `stretches`, the largest first."""
+    # another class can be the worst one at t only where it is behind by less than (1 - 1 / t) times the margin of this
+    share = 1.0 - 1.0 / stretches[0]
+    bar = max(0.0, gradient[worst] - share * margin_of(rescaling, costs_of[worst]))
+    largest = np.zeros(stretches.shape[0])
+    for other in range(gradient.shape[0]):
+        g = gradient[other]
+        if g > bar or other == worst:
+            ahead = margin_of(rescaling, costs_of[other]) - g
+            for k in range(stretches.shape[0]):
+                largest[k] = max(largest[k], g - (stretches[k] - 1.0) * ahead)
+    for k in range(stretches.shape[0]):
+        losses[k] += c * largest[k]

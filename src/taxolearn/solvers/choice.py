@@ -22,6 +22,7 @@ _MOST_UNFOLDING = 8.0  # times as long that the walk over a DAG may be
 # features whose unevenness (see `taxolearn.problem.scale`) is above are beyond ascent on the duals: from 20 on a
 # structured hinge was left at gaps of 0.3 and more after 1,000 passes, and other losses from 200 on
 _UNEVEN = {"structured": 16.0, "siblings": 16.0, "margin": 100.0, "softmax": 100.0}
+_FAIRLY_EVEN = 64.0  # up to here an ascent with Newton steps at its end mostly takes a third of the time
 _MOST_WORK = 2**29  # multiplications of a step by dense linear algebra; 30 such steps take about 3 seconds
 # of these losses ascent on the duals may take hundreds of passes; up to this work a step of an interior point takes a
 # few milliseconds, and a dozen of them are enough
@@ -69,6 +70,7 @@ _HOMES = {
     "siblings": ("siblings", "solve_siblings"),
     "averaging": ("dual_averaging", "solve_dual_averaging"),
     "interior": ("interior", "solve_interior"),
+    "ascent_first": ("ascent_first", "solve_ascent_first"),
     "interior_signs": ("interior_signs", "solve_interior_signs"),
     "decomposition": ("ridge", "solve_ridge"),
     "gradients": ("ridge_gradients", "solve_ridge_gradients"),
@@ -163,7 +165,7 @@ def _by_preference(
     if among[0] == "one_vs_rest" and suits_side_by_side(objective):
         yield among[0]  # whose Newton steps cope with features of any size
     if may_be_interior and suits_interior(objective, begun):
-        yield "interior"
+        yield "ascent_first" if _ascent_may_end(objective) else "interior"
     among = [name for name in among if name != "interior"]  # elsewhere only where no other can
     if among[0] == "one_vs_rest":
         yield among[0]
@@ -271,6 +273,12 @@ def suits_interior(objective: Objective, begun: bool = True) -> bool:
         return True
     few = work <= _MOST_WORK and n * classes * (1 if apart else classes) <= _MOST_CURVATURE
     return few and problem.scales.unevenness(objective.bias_feature or np.inf) > _UNEVEN[kind]
+
+
+def _ascent_may_end(objective: Objective) -> bool:
+    """Whether an ascent on the duals of a structured hinge is worth trying before interior points."""
+    uneven = objective.problem.scales.unevenness(objective.bias_feature or np.inf)
+    return objective.loss.facts.kind == "structured" and objective.tie.facts.paths and uneven <= _FAIRLY_EVEN
 
 
 def decomposes(problem: Problem) -> bool:

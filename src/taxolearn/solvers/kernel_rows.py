@@ -123,7 +123,7 @@ class KernelRun(StructuredRun):
         report, _, whole = self._reports(price_rows, self._pieces(self.weighted))
         if not whole or self.stale:
             return None
-        losses, gaps = report
+        losses, gaps = report[:2]
         # sum_il alpha_il (D - g) is twice the penalty, g being the margins violated
         a = self.arrays
         linear = self.kernels.linear_part(a.label, a.costs, a.slots)

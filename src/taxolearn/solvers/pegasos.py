@@ -12,6 +12,7 @@ from taxolearn.engines import Clock
 from taxolearn.errors import DataError
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import Limits, Requires, Solution, Start, Watch, check_requirements, status_of
+from taxolearn.solvers.row_ascent import RowAscent
 from taxolearn.solvers.structured import Arrays, StructuredRun, memory_shared
 from taxolearn.structure.names import show
 
@@ -101,6 +102,8 @@ def _subgradient_steps(
 
 class _PegasosRun(StructuredRun):
     """The same rows, costs and node vectors, moved by other steps."""
+
+    bounds = RowAscent.bounds  # its vectors are those of its last step
 
     def descend(self, max_passes: int) -> Solution:
         moved: list[Ids] = [self.weighted[:0]]

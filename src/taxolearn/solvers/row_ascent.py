@@ -19,6 +19,7 @@ _THREAD_ENTRIES = (
     2**20
 )  # of X: with fewer, threads cost more than they save, and overwrite each other too often
 _LIGHT_STEPS = 2**21  # multiplications in a pass over all rows: with fewer, the calling thread makes it
+_LEFT = 0.7  # share of the gap seen in passing that is left after the pass, as long as nothing is known
 
 Array = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.intp]
@@ -91,24 +92,25 @@ class RowAscent(AscentRun):
         return self.solution()
 
     def _passes(self) -> None:
-        gap = last = np.inf
+        gap, last, share = np.inf, np.inf, _LEFT
         while self.done < self.limits.max_iter and not self.run.over():
             self.exact = None
             self.done += 1
             report, whole = self.one_pass()
             if not whole:
                 return
-            primal = self._penalty() + report[0]
-            last, gap = gap, report[1] / primal if primal > 0 else 0.0
-            self._note(primal, primal - report[1])
+            last, gap = gap, self._note(*self.bounds(report)).gap
             self.after_pass()
             if self.n_threads > 1:
                 self.make_vectors()
-            # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall
-            if gap * (min(1.0, 0.9 * gap / last) if self.done > 1 else 1.0) <= self.limits.tol:
+            # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall and from
+            # the last exact look
+            if gap * (min(share, 0.9 * gap / last) if self.done > 1 else 1.0) <= self.limits.tol:
                 self.exact = self.price()
-                if self.exact is not None and self.exact.gap <= self.limits.tol:
-                    return
+                if self.exact is not None:
+                    if self.exact.gap <= self.limits.tol:
+                        return
+                    share = min(1.0, self.exact.gap / gap)
 
     def after_pass(self) -> None:
         """What follows a pass over all rows, before the next one."""
@@ -122,8 +124,12 @@ class RowAscent(AscentRun):
         report, _, whole = self._reports(self.price_task, self._pieces(self.weighted))
         if not whole:
             return None
-        primal = self._penalty() + report[0]
-        return self._note(primal, primal - report[1])
+        return self._note(*self.bounds(report))
+
+    def bounds(self, report: Array) -> tuple[float, float]:
+        """Primal and dual from summed losses and gaps."""
+        primal = self._penalty() + float(report[0])
+        return primal, primal - float(report[1])
 
     def _penalty(self) -> float:
         from taxolearn.kernels.simplex_passes import node_squares

@@ -178,8 +178,7 @@ class Alternation:
         penalty = _penalty(squares, self.scale)
         largest, corner = self._largest_penalty(solution)
         primal = last.primal - penalty + _penalty(squares, scale)
-        linear = solution.details["linear"] if self.interior else last.dual + penalty
-        bound = linear - 0.5 * largest
+        bound = solution.details["linear"] - 0.5 * largest
         return _Turn(solution, solution.dual, self.scale, tol, scale, corner, primal, bound)
 
     def turn_of_vectors(self, tol: float, max_iter: int) -> Solution:
@@ -199,13 +198,8 @@ class Alternation:
         return self._lifted(best)
 
     def _largest_penalty(self, solution: Solution) -> tuple[float, Array]:
-        """max over allowed a of sum_n a_n ||z_n||^2, u_n being a_n z_n unless said, and where it is reached."""
-        of_dual = solution.details.get("dual_squares")
-        if of_dual is not None:
-            return largest_penalty(self.tie.taxonomy, self.tie.paths, of_dual)
-        squares = solution.details["node_squares"]
-        of_dual = np.divide(squares, self.scale**2, out=np.zeros_like(squares), where=self.scale > 0)
-        return largest_penalty(self.tie.taxonomy, self.tie.paths, of_dual)
+        """max over allowed a of sum_n a_n ||z_n||^2, and where it is reached."""
+        return largest_penalty(self.tie.taxonomy, self.tie.paths, solution.details["dual_squares"])
 
     def _keep_if_best(self, turn: _Turn) -> bool:
         """Keep the best of both bounds; whether the primal fell."""
