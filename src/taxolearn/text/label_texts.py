@@ -56,7 +56,8 @@ def label_rows(given: Any, taxonomy: Taxonomy | None, classes: Iterable[Hashable
     ['barks']
     """
     texts_of = _given_texts(given, taxonomy)
-    wanted = list(dict.fromkeys([*(taxonomy.leaves if taxonomy is not None else ()), *classes]))
+    told = taxonomy.leaves if taxonomy is not None else given if isinstance(given, Mapping) else ()
+    wanted = list(dict.fromkeys([*told, *classes]))
     texts: list[str] = []
     labels: list[Hashable] = []
     for name in wanted:
@@ -118,8 +119,8 @@ def _given_texts(given: Any, taxonomy: Taxonomy | None) -> Any:
 def with_label_rows(y: Any, labels: list[Hashable]) -> Any:
     """The labels of rows, followed by those of texts about classes, in the form in which y is.
 
-    >>> with_label_rows(["a", "b"], ["b"]), with_label_rows([{"a", "b"}], ["b"])
-    (['a', 'b', 'b'], [{'a', 'b'}, {'b'}])
+    >>> with_label_rows(["a", "b"], ["b"]), with_label_rows([{"a"}], ["b"])
+    (['a', 'b', 'b'], [{'a'}, {'b'}])
     """
     if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object:
         return np.array([*y.tolist(), *labels], dtype=object if y.dtype.kind not in "US" else None)
