@@ -14,7 +14,7 @@ from taxolearn.cli.app import run
 def text_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("cli-text")
     rows = write_csv(folder / "train.csv", pet_rows())
-    assert run(["fit", str(rows), "--sep", "/", "-o", str(folder / "model"), *FIT_OPTIONS]) == 0
+    assert run(["fit", str(rows), "--sep", "/", "-m", "svm", "-o", str(folder / "model"), *FIT_OPTIONS]) == 0
     return str(folder / "model")
 
 

@@ -342,3 +342,15 @@ def test_probabilities_are_those_of_the_model(tmp_path: Path, capsys: pytest.Cap
     for row, found in zip(expected, answers, strict=True):
         by_name = dict(zip(model.classes_.tolist(), row.tolist(), strict=True))
         assert {one["label"]: one["probability"] for one in found} == pytest.approx(by_name, rel=1e-5)
+
+
+def test_without_a_method_one_is_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = write_csv(tmp_path / "train.csv", pet_rows(16))
+    folder = str(tmp_path / "model")
+    assert run(["fit", str(rows), "--sep", "/", "-o", folder, *FIT_OPTIONS]) == 0
+    assert "<- chosen" in capsys.readouterr().err
+    assert type(taxolearn.load(folder).estimator_).__name__ == "TaxonomyClassifier"
+    assert run(["predict", folder, "-s", "meow purr", "--to", "jsonl"]) == 0
+    answer = json.loads(capsys.readouterr().out)["answers"][0]
+    assert answer["path"][-1] == "Cat"
+    assert 0.0 < answer["probability"] <= 1.0

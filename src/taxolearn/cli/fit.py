@@ -50,9 +50,13 @@ def fit(
     taxonomy: TaxonomyFile = None,
     graph: GraphFile = None,
     method: Annotated[
-        str,
-        typer.Option("--method", "-m", help="auto (chosen on held-out rows), or see `taxolearn methods`."),
-    ] = "auto",
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="auto: chosen on held-out rows (svm where -C or --loss is given); or see `methods`.",
+        ),
+    ] = None,
     C: Annotated[float | None, typer.Option("-C", help="Weight of the loss; 1 unless given.")] = None,
     tol: Tol = None,
     loss: Annotated[str | None, typer.Option("--loss", help="Loss, where the method has several.")] = None,
@@ -106,7 +110,8 @@ def fit(
 
     _check_shares(test_size, valid)
     check_folder(output)  # rather now than after learning
-    chosen = find_method(method)
+    about_one = any(given is not None for given in (C, loss))  # of one method, so that none is to be chosen
+    chosen = find_method(method or ("svm" if about_one else "auto"))
     source = open_source(rows, format, encoding, delimiter)
     estimator = make_estimator(
         chosen, loss, C=C, tol=tol, n_jobs=jobs, max_seconds=max_seconds, probability=probability or None,
