@@ -39,6 +39,9 @@ _SLOT_PASSES = 2  # passes over the slots of the rows with the largest gaps, aft
 _LIGHT_SLOT_PASSES = 4  # the same where a pass takes less than the call of a kernel
 # by which vectors are made longer, as shares of the gap: on short texts of 1,918 classes an eighth was best for all C
 _STRETCHES = np.array([0.25, 0.125, 0.0625])
+_LEAST_GAIN = (
+    2e-5  # share of the objective below which that is not done: single precision rounds what is multiplied
+)
 _FIRST_FACE, _EVERY_FACE = 10, 5  # passes before Newton steps on the face, and from one to the next
 _MOST_FREE = 2048  # duals on a face
 _FACE_PASSES = (
@@ -231,6 +234,8 @@ class StructuredRun(RowAscent, SlotRun):
         penalty, factors = self._penalty(), np.append(self.arrays.stretches, 1.0)
         primals = factors**2 * penalty + np.append(report[2:], report[0])
         best, plain = int(np.argmin(primals)), float(primals[-1])
+        if primals[best] > (1 - _LEAST_GAIN) * plain:
+            best = len(primals) - 1
         self.stretch = float(factors[best])
         self.arrays = self.arrays._replace(stretches=_stretches(report[1] / plain if plain > 0 else 0.0))
         return float(primals[best]), plain - float(report[1])
