@@ -11,7 +11,15 @@ import pytest
 import scipy.sparse as sp
 
 import taxolearn
-from taxolearn import MulticlassSVM, OneVsRestLogistic, OneVsRestSVM, Taxonomy, TextClassifier, TopDownSVM
+from taxolearn import (
+    MulticlassSVM,
+    OneVsRestLogistic,
+    OneVsRestSVM,
+    Taxonomy,
+    TaxonomyClassifier,
+    TextClassifier,
+    TopDownSVM,
+)
 from taxolearn.cli.app import run
 from taxolearn.errors import ModelError
 from taxolearn.storage.classifiers import pack_classifier, unpack_classifier
@@ -43,8 +51,13 @@ def covered(names: Any, y: Any) -> float:
 
 @pytest.mark.parametrize(
     "estimator",
-    [OneVsRestLogistic(TREE), OneVsRestSVM(TREE, probability=True, random_state=0), MulticlassSVM(TREE)],
-    ids=["likelihood", "calibrated", "scores alone"],
+    [
+        OneVsRestLogistic(TREE),
+        OneVsRestSVM(TREE, probability=True, random_state=0),
+        MulticlassSVM(TREE),
+        TaxonomyClassifier(TREE, random_state=0),
+    ],
+    ids=["likelihood", "calibrated", "scores alone", "chosen"],
 )
 def test_all_answers_agree(estimator: Any, tmp_path: Path, capsys: Any) -> None:
     model = estimator.fit(X, Y).calibrate(X_HELD, Y_HELD)
@@ -113,6 +126,15 @@ def test_rows_held_out_by_fit() -> None:
     model.set_params(coverage_holdout=0.0).fit(X, Y)
     with pytest.raises(ValueError, match="not calibrated"):
         model.predict(X_NEW, coverage=0.8)
+
+
+def test_rows_held_out_before_a_method_is_chosen() -> None:
+    model = TaxonomyClassifier(TREE, coverage_holdout=0.5, random_state=0).fit(X, Y)
+    assert model.data_["rows"] == 30
+    assert model.coverage_.n_rows == 30  # it has probabilities: none goes into a slope
+    assert model.trials_.n_held_out <= 30
+    assert model.predict(X_NEW, coverage=0.8).shape == (40,)
+    assert model.set_params(coverage_holdout=0.0).fit(X, Y).coverage_ is None
 
 
 def test_a_new_calibration_replaces_the_last() -> None:

@@ -221,14 +221,28 @@ def fit_and_calibrate(model: Any, problem: Problem, y: Any) -> None:
     ...
     taxolearn.errors.DataError: coverage_holdout needs a taxonomy: without one there is no node to stop at
     """
+    held, kept = calibration_split(model, problem)
+    model._fit_problem(model._with_products(problem.subset(kept)), y)
+    _calibrate(model, problem.X[held], problem.labels.indices[held], _MAX_NODES)
+
+
+def calibration_split(model: Any, problem: Problem) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Rows to calibrate on, drawn by chance whatever their classes are, and rows to learn from.
+
+    >>> from taxolearn import OneVsRestSVM
+    >>> from taxolearn.problem import make_problem
+    >>> problem = make_problem([[0.0], [1.0]], ["a", "b"], Taxonomy.from_paths(["all/a", "all/b"]))
+    >>> held, kept = calibration_split(OneVsRestSVM(coverage_holdout=0.5), problem)
+    >>> sorted([*held.tolist(), *kept.tolist()])
+    [0, 1]
+    """
     _check_can_stop(problem, getattr(model, "kernel", None))
     order = np.random.default_rng(check_seed(model.random_state)).permutation(problem.n_rows)
     n_held = round(model.coverage_holdout * problem.n_rows)
     held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
     if not n_held or not len(kept):
         raise DataError(f"coverage_holdout={model.coverage_holdout:g} of {problem.n_rows} rows leaves none")
-    model._fit_problem(model._with_products(problem.subset(kept)), y)
-    _calibrate(model, problem.X[held], problem.labels.indices[held], _MAX_NODES)
+    return held, kept
 
 
 def _check_can_stop(problem: Problem, kernel: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from taxolearn.decoders import Decoder
@@ -27,6 +28,7 @@ from taxolearn.methods.parameters import (
     positive,
     positive_or_none,
 )
+from taxolearn.methods.stopping import calibration_split
 from taxolearn.problem import Problem, make_problem
 from taxolearn.selection.budget import Budget
 from taxolearn.selection.measures import SCORINGS, Measure, check_scoring
@@ -45,8 +47,8 @@ _DECISIONS = ("best", "tree_loss")
 _DECISIONS_OF_SETS = ("best", "hierarchical_f1", "probable")
 # what is asked of the chosen method
 _OF_ESTIMATOR = frozenset(
-    ("vectors_", "decoder_", "classes_", "taxonomy_", "certificate_", "calibration_", "label_form_", "_indicator",
-     "n_iter_", "history_", "data_", "_own_link", "_link")
+    ("vectors_", "decoder_", "classes_", "taxonomy_", "certificate_", "calibration_", "coverage_", "label_form_",
+     "_indicator", "n_iter_", "history_", "data_", "_own_link", "_link")
 )  # fmt: skip
 
 
@@ -135,6 +137,8 @@ class TaxonomyClassifier(VectorClassifier):
                 rows, check_targets(self, y), self.taxonomy, sample_weight=sample_weight, build=True
             )
         several = problem.labels.multilabel
+        if self.coverage_holdout:
+            return self._fit_and_calibrate(problem, RowLabels(problem, y, several), sample_weight)
         scoring = check_scoring(self._scoring(several), problem.taxonomy)
         budget = Budget(self.max_seconds, small=_entries(rows) * problem.n_classes <= _SMALL)
         race = self._race(problem, RowLabels(problem, y, several), several, scoring, seed)
@@ -151,6 +155,38 @@ class TaxonomyClassifier(VectorClassifier):
         )
         final.fit(X, y, sample_weight=sample_weight)
         return self._adopt(final, chosen, race, scoring)
+
+    def _fit_and_calibrate(self, problem: Problem, labels: RowLabels, sample_weight: Any) -> Self:
+        """Choose and learn without some rows, drawn by chance, and calibrate on these: the choice must not see them."""
+        held, kept = calibration_split(self, problem)
+        weight = None if sample_weight is None else problem.row_weight[kept]
+        whole = clone(self).set_params(taxonomy=problem.taxonomy, coverage_holdout=0.0)
+        whole.fit(problem.X[kept], labels[kept], sample_weight=weight).calibrate(
+            problem.X[held], labels[held]
+        )
+        return self._take(whole.estimator_, whole.decision_, whole.trials_)
+
+    def calibrate(self, X: Any, y: Any, *, max_nodes: int = 3) -> Self:
+        """Learn from rows that it was not fitted on how far down the model may answer; see the methods' `calibrate`.
+
+        >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+        >>> model = TaxonomyClassifier(tree, random_state=0).fit([[-1.0], [1.0]] * 9, ["Cat", "Dog"] * 9)
+        >>> model.calibrate([[-1.0], [1.0]] * 9, ["Cat", "Dog"] * 9).predict([[2.0]], coverage=0.9).tolist()
+        ['Dog']
+        """
+        self.estimator_.calibrate(self._rows(X), y, max_nodes=max_nodes)
+        return self
+
+    def stops(self, X: Any, **promise: Any) -> Any:
+        """How far down each row is answered, and why not further; see the methods' `stops`.
+
+        >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
+        >>> model = TaxonomyClassifier(tree, random_state=0).fit([[-1.0], [1.0]] * 9, ["Cat", "Dog"] * 9)
+        >>> model = model.calibrate([[-1.0], [1.0]] * 9, ["Cat", "Dog"] * 9)
+        >>> model.stops([[2.0]], coverage=0.9).depth.tolist()
+        [1.0]
+        """
+        return self.estimator_.stops(self._rows(X), **promise)
 
     def _scoring(self, several: bool) -> str:
         if self.scoring is not None:
