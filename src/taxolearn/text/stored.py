@@ -19,7 +19,7 @@ def pack_text_classifier(model: Any) -> tuple[dict[str, Any], Arrays]:
     >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
     >>> header, arrays = pack_text_classifier(model)
     >>> header["method"], header["estimator"]["method"]
-    ('TextClassifier', 'OneVsRestSVM')
+    ('TextClassifier', 'TaxonomyClassifier')
     >>> "text/word/idf" in arrays, "weights/intercept" in arrays
     (True, True)
     """
