@@ -320,7 +320,7 @@ def test_a_graph_of_classes_ties_neighbours(
     assert (
         run(["fit", str(rows), "--format", "libsvm", "-o", str(tmp_path / "m"), "--graph", str(graph)]) == 2
     )
-    assert "svm takes no graph of classes" in capsys.readouterr().err
+    assert "auto takes no graph of classes" in capsys.readouterr().err
     graph.write_text("1\t2\t3\t4\n")
     assert run([*common, "-o", str(tmp_path / "m"), "--graph", str(graph)]) == 2
     assert "graph.tsv:1: expected one or two names" in capsys.readouterr().err

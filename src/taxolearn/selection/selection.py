@@ -151,7 +151,7 @@ def select(
     >>> X, y = [[-1.0], [-1.2], [0.0], [0.1], [1.0], [1.1]], ["a", "a", "b", "b", "c", "c"]
     >>> selection = select([MulticlassSVM()], X, y, lambdas=[1.0, 0.01], holdout=0.3)
     >>> selection.best.lambda_, selection.model.C
-    (0.01, 50.0)
+    (1.0, 0.5)
     """
     candidates, taxonomy = _check_candidates(candidates)
     grid = _check_lambdas(lambdas)
