@@ -212,7 +212,7 @@ def test_checkpoints_go_on(tmp_path: Path) -> None:
     given = {"kernel": "rbf", "kernel_params": GAMMA, "C": 20.0, "tol": 1e-9, "checkpoint": tmp_path / "c"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        MulticlassSVM(max_iter=15, checkpoint_seconds=1e-9, **given).fit(X, Y)
+        MulticlassSVM(max_iter=60, checkpoint_seconds=1e-9, **given).fit(X, Y)
     whole = MulticlassSVM(**{**given, "checkpoint": None}).fit(X, Y)
     rest = MulticlassSVM(**given).fit(X, Y)
     assert rest.n_iter_ < whole.n_iter_

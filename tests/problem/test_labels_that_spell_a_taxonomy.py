@@ -58,7 +58,7 @@ def _forms() -> dict[str, Any]:
 @pytest.mark.parametrize("form", list(_forms()))
 def test_y_alone_is_enough(form: str) -> None:
     X, y = _rows(), _forms()[form]
-    model = NormalizedHierarchicalSVM(C=10.0).fit(X, y)
+    model = NormalizedHierarchicalSVM(C=10.0, random_state=0).fit(X, y)
     assert model.taxonomy is None
     assert set(model.taxonomy_.nodes) == {"<root>", "Books", *NAMES}
     expected = [name for name in NAMES for _ in range(ROWS)]
@@ -70,7 +70,7 @@ def test_y_alone_is_enough(form: str) -> None:
     assert model.explain(X[0], label=PATHS[1]).label == NAMES[1]
     for taxonomy in (None, model.taxonomy_):
         assert metrics.accuracy(y, model.predict(X), taxonomy) == 1.0
-    given = NormalizedHierarchicalSVM(model.taxonomy_, C=10.0).fit(X, y)
+    given = NormalizedHierarchicalSVM(model.taxonomy_, C=10.0, random_state=0).fit(X, y)
     assert given.decision_function(X).tolist() == model.decision_function(X).tolist()
     with tempfile.TemporaryDirectory() as folder:
         model.save(folder)

@@ -101,6 +101,7 @@ def test_an_embedder_that_cannot_be_split_has_a_line_of_its_own() -> None:
 
 
 def test_models_are_stored_by_name_and_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedders, "_registered", {})
     model = TextClassifier(features=TextFeatures(embedder="words")).fit(TEXTS, LABELS)
     model.save(tmp_path / "words")
     again = taxolearn.load(tmp_path / "words")
@@ -111,7 +112,6 @@ def test_models_are_stored_by_name_and_fingerprint(tmp_path: Path, monkeypatch: 
         ModelError, match=r"needs the embedder 'lengths'.*register_embedder\(yours, 'lengths'\)"
     ):
         taxolearn.load(tmp_path / "own")
-    monkeypatch.setattr(embedders, "_registered", {})
     register_embedder(lengths)
     assert taxolearn.load(tmp_path / "own").predict(TEXTS).tolist() == own.predict(TEXTS).tolist()
     register_embedder(lambda texts: 2 * lengths(texts), "lengths")

@@ -172,7 +172,9 @@ def structured_hinge(
     node_cost, table = np.ones(paths.shape[1]), None
     if cost == "tree" and taxonomy is not None and not taxonomy.is_tree:
         table = _distances(taxonomy, problem.class_nodes)
-    if taxonomy is not None and tie.n_nodes > taxonomy.n_nodes:  # classes with a leaf of their own
+    if (
+        taxonomy is not None and tie.facts.paths and tie.n_nodes > taxonomy.n_nodes
+    ):  # classes with a leaf of their own
         own = np.diff(tie.paths.indptr) > np.diff(paths.indptr)
         below = np.where(own, taxonomy.height[problem.class_nodes], 0)
         paths, node_cost = tie.paths, np.ones(tie.n_nodes)

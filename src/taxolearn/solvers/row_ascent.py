@@ -105,12 +105,13 @@ class RowAscent(AscentRun):
                 self.make_vectors()
             # the gap seen in passing is that of the past; what it fell by since is guessed from its last fall and from
             # the last exact look
-            if gap * (min(share, 0.9 * gap / last) if self.done > 1 else 1.0) <= self.limits.tol:
+            fall = 1.0 if self.done == 1 or last <= 0.0 else min(share, 0.9 * gap / last)
+            if gap * fall <= self.limits.tol:
                 self.exact = self.price()
                 if self.exact is not None:
                     if self.exact.gap <= self.limits.tol:
                         return
-                    share = min(1.0, self.exact.gap / gap)
+                    share = min(1.0, self.exact.gap / gap) if gap > 0.0 else 1.0
 
     def after_pass(self) -> None:
         """What follows a pass over all rows, before the next one."""
