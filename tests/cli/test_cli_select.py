@@ -103,7 +103,7 @@ def test_a_choice_that_falls_short_of_tol_is_saved_and_told(
         "--lambdas",
         "1e-6",
         "--tol",
-        "1e-15",
+        "1e-300",
         "--max-seconds",
         "0.2",
         "--jobs",
