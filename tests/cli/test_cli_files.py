@@ -232,7 +232,7 @@ def test_missing_values_are_told_in_words_of_the_command_line(
 
 def test_evaluate_by_level_and_what_was_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = _write(tmp_path / "rows.csv", ROWS * 3)
-    assert run(["fit", rows, "-o", str(tmp_path / "model"), "--jobs", "1"]) == 0
+    assert run(["fit", rows, "-o", str(tmp_path / "model"), "--jobs", "1", "-m", "svm"]) == 0
     assert "features tried" in capsys.readouterr().out
     assert run(["evaluate", str(tmp_path / "model"), rows]) == 0
     out = capsys.readouterr().out.split("\n\n")

@@ -18,7 +18,7 @@ def test_fit_with_embeddings_and_a_column_of_the_taxonomy(
     taxonomy.write_text(
         "child,parent,about\nCat,Pet,feline\nDog,Pet,hound\nParrot,Pet,a bird with feathers\n"
     )
-    options = ["fit", str(rows), "-o", str(folder), "--taxonomy", str(taxonomy), "--jobs", "1"]
+    options = ["fit", str(rows), "-o", str(folder), "--taxonomy", str(taxonomy), "-m", "svm"]
     assert run([*options, "--features", "both", "--label-texts", "about"]) == 0
     assert "embedder=words" in capsys.readouterr().out
     model = taxolearn.load(folder)

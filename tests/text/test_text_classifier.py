@@ -88,7 +88,7 @@ def test_features_are_chosen_where_the_user_does_not_say() -> None:
 
 
 def test_the_choice_is_told_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    TextClassifier(random_state=0, verbose=1).fit(TEXTS, LABELS)
+    TextClassifier(OneVsRestSVM(), random_state=0, verbose=1).fit(TEXTS, LABELS)
     lines = capsys.readouterr().err.splitlines()
     assert len([line for line in lines if "held-out accuracy" in line]) == 9
 
@@ -99,7 +99,7 @@ def test_two_texts_are_enough() -> None:
 
 
 def test_an_iterator_of_texts_is_read_once() -> None:
-    model = TextClassifier(random_state=0).fit(iter(TEXTS), LABELS)
+    model = TextClassifier(OneVsRestSVM(), random_state=0).fit(iter(TEXTS), LABELS)
     assert model.score(TEXTS, LABELS) == 1.0
 
 
