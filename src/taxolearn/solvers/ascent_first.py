@@ -13,7 +13,7 @@ from taxolearn.solvers.structured import solve_structured
 REQUIRES = Requires(("structured",), paths=True, starts=False)
 LIMITS = Limits()
 # passes that take about as long as a dozen steps of an interior point, which cost so many multiplications each
-_PASSES, _FEW_PASSES, _FEW_STEPS = 200, 40, 2**21
+_PASSES, _FEW_PASSES, _FEW_STEPS = 200, 12, 2**21
 
 
 def solve_ascent_first(
