@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+
+import scipy.sparse as sp
 
 from taxolearn.engines import Clock
 from taxolearn.objective import Objective
-from taxolearn.solvers.base import Limits, Requires, Solution, Start, Status, Watch
+from taxolearn.solvers.base import Limits, Progress, Requires, Solution, Start, Status, Watch
 from taxolearn.solvers.interior import solve_interior
 from taxolearn.solvers.structured import solve_structured
 
@@ -40,9 +43,15 @@ def solve_ascent_first(
     if first.status != Status.ITERATION_LIMIT or passes == limits.max_iter:
         return first
     rest = replace(limits, max_iter=limits.max_iter - passes, max_seconds=clock.left)
-    found = solve_interior(objective, rest, None, watch)
-    history = first.history + [
-        one._replace(seconds=one.seconds + first.history[-1].seconds, done=one.done + passes)
-        for one in found.history
-    ]
+    seconds = first.history[-1].seconds
+
+    def later(progress: Progress) -> Progress:
+        return progress._replace(seconds=progress.seconds + seconds, done=progress.done + passes)
+
+    def tell(progress: Progress, dual: Callable[[], sp.csr_array]) -> None:
+        if watch is not None:
+            watch(later(progress), dual)
+
+    found = solve_interior(objective, rest, None, tell)
+    history = first.history + [later(one) for one in found.history]
     return replace(found, n_iter=found.n_iter + passes, history=history)
