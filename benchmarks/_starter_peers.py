@@ -30,7 +30,8 @@ def omikuji(X, levels, X_test):  # type: ignore[no-untyped-def]
         for row, number in enumerate(numbers):
             a, b = X.indptr[row], X.indptr[row + 1]
             pairs = zip(X.indices[a:b].tolist(), X.data[a:b].tolist(), strict=True)
-            file.write(f"{number} " + " ".join(f"{j}:{v:.6g}" for j, v in pairs) + "\n")
+            told = " ".join(f"{j}:{v:.6g}" for j, v in pairs) or "0:0"  # a row without words is not read
+            file.write(f"{number} {told}\n")
         file.flush()
         model = omikuji.Model.train_on_data(file.name)
     found = []

@@ -1,11 +1,15 @@
 """`TaxonomyClassifier()` beside flat LinearSVC and LogisticRegression, HiClass and omikuji, one label per row.
 
     python benchmarks/table_starter.py FOLDER_OF_DATA CACHE [--cells clef:0 trec_question:3] [--peers PYTHON]
+        [--methods LinearSVC omikuji]
 
 A cell is a set and the most training rows per class (0: all). All are learned from the same rows; the C of the flat
 ones is the best on a fifth of them, refitted on all. HiClass (logistic regression at each parent, C = 10) and omikuji
-(defaults) run in the interpreter of --peers; without it they are left out. Answers are kept in the folder CACHE, a file
-per cell and method, so that cells can be run one by one; a table of all cells asked for is printed from there.
+(defaults) run in the interpreter of --peers; without it they are left out. LogisticRegression keeps twenty copies of
+its coefficients, and is left out where these are more than MOST_COEFFICIENTS. Large cells (entries of X times classes
+above LARGE) have three values of C instead of five, for every flat peer. Answers are kept in the folder CACHE, a file
+per cell and method, so that cells can be run one by one; --methods names those that may be run now. A table of all
+cells asked for is printed from what is there; a cell without our own answers is not counted.
 
 p is McNemar's test for accuracy, and a paired test of the tree loss by rows (normal, two-sided). Bars: accuracy in no
 cell below the best peer with p < .01; tree loss below that of the best peer with p < .05 in at least half of the cells.
@@ -34,6 +38,9 @@ from sklearn.svm import LinearSVC
 from taxolearn import Taxonomy, TaxonomyClassifier
 
 C_VALUES = (0.01, 0.1, 1.0, 10.0, 100.0)
+C_VALUES_OF_LARGE = (0.1, 1.0, 10.0)
+LARGE = 10**8  # entries of X times classes
+MOST_COEFFICIENTS = 30 * 10**6  # of LogisticRegression
 OURS = "TaxonomyClassifier"
 
 
@@ -56,10 +63,15 @@ def flat(make: Callable[[float], Any]) -> Callable[..., Any]:
         kept = np.setdiff1d(np.arange(len(y)), held)
         if len(held) == 0:
             return make(1.0).fit(X, y).predict(X_test)
-        scores = [make(C).fit(X[kept], y[kept]).score(X[held], y[held]) for C in C_VALUES]
-        return make(C_VALUES[int(np.argmax(scores))]).fit(X, y).predict(X_test)
+        values = C_VALUES_OF_LARGE if _entries(X) * len(first) > LARGE else C_VALUES
+        scores = [make(C).fit(X[kept], y[kept]).score(X[held], y[held]) for C in values]
+        return make(values[int(np.argmax(scores))]).fit(X, y).predict(X_test)
 
     return fit
+
+
+def _entries(X: Any) -> int:
+    return int(X.nnz) if sparse.issparse(X) else int(X.size)
 
 
 METHODS: dict[str, Callable[..., Any]] = {
@@ -96,13 +108,16 @@ def peer(python: str, name: str, X: Any, y: Any, X_test: Any, taxonomy: Any) -> 
         return stored["answers"], float(stored["seconds"])
 
 
-def answers_of(name: str, spec: str, cache: Path, data: Callable[[], Any], python: str | None) -> Any:
-    """(predicted names, CPU seconds), from the cache if they are there; None for a peer without interpreter."""
+def answers_of(name: str, spec: str, cache: Path, data: Callable[[], Any], asked: Any) -> Any:
+    """(predicted names, CPU seconds), from the cache if they are there; None for a peer that is not to be run."""
     file = cache / f"{spec.replace(':', '_')}-{name}.npz"
+    python = asked.peers
     if not file.exists():
-        if name not in METHODS and python is None:
+        if name not in asked.methods or (name not in METHODS and python is None):
             return None
         X, y, X_test, _, taxonomy = data()
+        if name == "LogisticRegression" and X.shape[1] * len(np.unique(y)) > MOST_COEFFICIENTS:
+            return None
         print(f"  {spec}: {name}", file=sys.stderr, flush=True)
         if name in METHODS:
             began = time.process_time()
@@ -137,11 +152,14 @@ def main() -> int:
         "--cells", nargs="+", default=[f"{name}:{most}" for most in ROWS_PER_CLASS for name in SETS]
     )
     parser.add_argument("--peers", help="interpreter with hiclass and omikuji")
+    everybody = (*METHODS, "hiclass", "omikuji")
+    parser.add_argument("--methods", nargs="+", default=everybody, choices=everybody, help="that may be run")
     asked = parser.parse_args()
     asked.cache.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)
-    for rows in (rng.random((30, 5)), sparse.random_array((30, 5), density=0.6, rng=rng, format="csr")):
+    compiled = (rng.random((30, 5)), sparse.random_array((30, 5), density=0.6, rng=rng, format="csr"))
+    for rows in compiled if OURS in asked.methods else ():
         starter(rows, np.array(list("abc") * 10), rows, Taxonomy.from_paths(["a", "d/b", "d/c"]))  # compiles
     worse, better, cells = [], 0, 0
     print("| cell | rows | method | accuracy | tree loss | p accuracy | p tree loss | CPU s |")
@@ -156,11 +174,10 @@ def main() -> int:
             return loaded[0]
 
         _, y, _, truth, taxonomy = data()
-        found = {
-            method: answers_of(method, spec, asked.cache, data, asked.peers)
-            for method in (*METHODS, "hiclass", "omikuji")
-        }
+        found = {method: answers_of(method, spec, asked.cache, data, asked) for method in everybody}
         found = {method: given for method, given in found.items() if given is not None}
+        if OURS not in found or len(found) < 2:
+            continue
         names = {str(node): node for node in taxonomy.nodes}
         true = taxonomy.ids_of(truth.tolist())
         right = {m: given[0] == truth.astype(str) for m, given in found.items()}

@@ -14,7 +14,8 @@ from taxolearn.registry import METHODS as _METHODS
 from taxolearn.registry import STARTER as _STARTER
 
 if TYPE_CHECKING:
-    from taxolearn.auditing import audit as audit
+    from taxolearn.auditing.audit import audit as audit
+    from taxolearn.engines import engine as engine
     from taxolearn.registry import *  # noqa: F403
     from taxolearn.scales import node_weights as node_weights
     from taxolearn.selection import select as select
@@ -36,6 +37,7 @@ _HOMES = {method.class_name: method.home for method in (_STARTER, *_METHODS)} | 
     "TextClassifier": "taxolearn.text.text_classifier",
     "audit": "taxolearn.auditing",
     "diff": "taxolearn.structure.versions",
+    "engine": "taxolearn.engines",
     "load": "taxolearn.storage.loading",
     "node_weights": "taxolearn.scales",
     "select": "taxolearn.selection",

@@ -54,6 +54,16 @@ class ModelError(TaxolearnError):
     """
 
 
+class EngineError(TaxolearnError):
+    """A cluster cannot be used: nobody answers, a library is missing, or machines have different versions.
+
+    >>> raise EngineError("node 10.0.0.7 has numpy 2.0.0 instead of 2.1.0; install the same versions on all nodes")
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.EngineError: node 10.0.0.7 has numpy 2.0.0 instead of 2.1.0; install the same versions on all nodes
+    """
+
+
 class FileFormatError(TaxolearnError):
     """A data file is malformed; the message starts with the file and the line number.
 

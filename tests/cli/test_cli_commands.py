@@ -31,6 +31,11 @@ COMMANDS = (
     "convert",
     "demo",
     "methods",
+    "report",
+    "reproduce",
+    "serve",
+    "report",
+    "reproduce",
 )
 
 

@@ -231,15 +231,15 @@ def test_missing_values_are_told_in_words_of_the_command_line(
 
 
 def test_evaluate_by_level_and_what_was_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = _write(tmp_path / "rows.csv", ROWS * 3)
+    rows = _write(tmp_path / "rows.csv", ROWS * 6)
     assert run(["fit", rows, "-o", str(tmp_path / "model"), "--jobs", "1", "-m", "svm"]) == 0
     assert "features tried" in capsys.readouterr().out
     assert run(["evaluate", str(tmp_path / "model"), rows]) == 0
     out = capsys.readouterr().out.split("\n\n")
     assert out[1].splitlines()[0].split() == ["level", "rows", "accuracy", "micro", "F1", "macro", "F1"]
     assert [line.split()[:3] for line in out[1].splitlines()[1:]] == [
-        ["1", "18", "1.0000"],
-        ["2", "18", "1.0000"],
+        ["1", "36", "1.0000"],
+        ["2", "36", "1.0000"],
     ]
     assert " *" in out[2]
 

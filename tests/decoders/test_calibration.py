@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from scipy.optimize import minimize
 from sklearn.calibration import _sigmoid_calibration
 
 from taxolearn.decoders import fit_sigmoids, normalized, sigmoid
+from taxolearn.decoders.links import Sigmoids
 
 
 def sample(n: int, slope: float, offset: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -97,3 +100,16 @@ def test_a_row_of_weight_two_counts_as_two_rows():
     repeated = fit_sigmoids(np.repeat(scores, weight, axis=0), np.repeat(targets, weight, axis=0))
     np.testing.assert_allclose(weighted, repeated, rtol=1e-6)
     assert not np.allclose(weighted, fit_sigmoids(scores, targets), rtol=1e-3)
+
+
+def test_models_of_older_versions_scale_each_class_by_its_own_slope_and_offset() -> None:
+    slopes, offsets, scores = (
+        np.array([1.0, 2.0, 0.5]),
+        np.array([0.5, -1.0, 0.0]),
+        np.array([[0.0, 1.0, 2.0]]),
+    )
+    single = [1 / (1 + math.exp(-0.5)), 1 / (1 + math.exp(-1.0)), 1 / (1 + math.exp(-1.0))]
+    several = Sigmoids(slopes, offsets).probabilities(scores)
+    np.testing.assert_allclose(several, [single], rtol=1e-12)
+    one = Sigmoids(slopes, offsets, one=True).probabilities(scores)
+    np.testing.assert_allclose(one, [[p / sum(single) for p in single]], rtol=1e-12)

@@ -199,3 +199,19 @@ def test_large_losses_and_few_rows() -> None:
 def test_what_cannot_be_asked(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Asked(**asked)
+
+
+def test_risk_counts_the_largest_loss_that_a_new_row_may_have() -> None:
+    """Four rows, each left out by turns, two edges wrong below the same doubt: were the bound on the loss half as
+    large, two of the four would be wrong, a mean loss of 1 where 0.75 is asked for."""
+    taxonomy = Taxonomy.from_paths(["all/a/b", "all/c/d"])
+    bound = largest_loss(taxonomy)
+    assert bound == 2.0
+    doubt = np.column_stack([np.full(4, -np.inf), [0.1, 0.2, 0.3, 0.4]])
+    losses = np.column_stack([np.zeros(4), np.full(4, bound)])
+    total = 0.0
+    for i in range(4):
+        rest = np.delete(np.arange(4), i)
+        kept = Coverage(np.zeros(3, np.int32), np.zeros((1, 3)), doubt[rest], losses[rest])
+        total += bound * (doubt[i, 1] < kept.limit(Asked(risk=0.75), taxonomy))
+    assert total / 4 <= 0.75

@@ -17,16 +17,22 @@ tables anew.
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from taxolearn.registry import METHODS
+import taxolearn
+from taxolearn.registry import METHODS, STARTER, Method
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts),
+]
 
 _BLOCK = re.compile(
     r"^(?:<!-- include: (?P<file>\S+)(?: (?P<name>\S+))? -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$",
@@ -133,12 +139,55 @@ def _methods_table() -> str:
     for method in METHODS:
         losses = ", ".join(f"`{loss}`" for loss in method.losses) or "its own"
         several = "yes" if method.several else "no"
-        cells = (f"`{method.class_name}`", f"`{method.name}`", method.title, losses, several, method.paper)
+        page = f"[`{method.class_name}`](methods/{method.name}.md)"
+        cells = (page, f"`{method.name}`", method.title, losses, several, method.paper)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-TABLES: dict[str, Callable[[], str]] = {"methods": _methods_table}
+def _lead(method: Method) -> str:
+    """What the docstring of a method says before its parameters: what it is, and its objective."""
+    lead, _, _ = inspect.cleandoc(method.kind.__doc__).partition("\nParameters\n")
+    return lead.strip()
+
+
+def _method_facts(method: Method) -> str:
+    """The part of a method's page that the registry and the docstring say."""
+    papers = "\n".join(f"- Paper: {paper}" for paper in method.paper.split("; "))
+    losses = ", ".join(f"`{loss}`" for loss in method.losses) or "its own"
+    return f"""
+{method.title[0].upper()}{method.title[1:]}.
+
+- In Python: `taxolearn.{method.class_name}`; on the command line: `--method {method.name}`
+- Losses: {losses}
+- Several labels per row: {"yes" if method.several else "no"}
+{papers}
+
+## What it minimises
+
+{_lead(method)}
+
+"""
+
+
+def _public_names() -> str:
+    """A line of the reference per public name that is no method."""
+    classes = {method.class_name for method in (STARTER, *METHODS)}
+    lines = []
+    for name in taxolearn.__all__:
+        if name in classes:
+            continue
+        kind = "class" if inspect.isclass(getattr(taxolearn, name)) else "function"
+        members = "   :members:\n" if kind == "class" else ""
+        lines.append(f"````{{eval-rst}}\n.. auto{kind}:: taxolearn.{name}\n{members}````\n")
+    return "\n".join(lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "methods": _methods_table,
+    "public": _public_names,
+    **{f"method:{method.name}": partial(_method_facts, method) for method in (STARTER, *METHODS)},
+}
 
 
 def _renew(page: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from doc_pages import PAGES, ROOT, TABLES, anchors, blocks, excerpt, links, n_markers, n_table_markers, tables
 
-from taxolearn.registry import METHODS
+from taxolearn.registry import METHODS, STARTER
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
@@ -60,8 +60,32 @@ def test_tables_are_made_of_the_sources(page):
 def test_the_table_of_methods_has_a_line_per_method():
     (table,) = [table for page in PAGES for table in tables(page) if table.name == "methods"]
     lines = table.rows.splitlines()[2:]
-    assert [line.split("|")[1].strip(" `") for line in lines] == [method.class_name for method in METHODS]
+    links = [f"[`{method.class_name}`](methods/{method.name}.md)" for method in METHODS]
+    assert [line.split("|")[1].strip() for line in lines] == links
     assert {line.count("|") for line in lines} == {7}
+
+
+@pytest.mark.parametrize("method", [STARTER, *METHODS], ids=lambda method: method.name)
+def test_every_method_has_its_page(method):
+    """Objective and paper as the sources have them, when to use it, what we found, and the reference."""
+    page = ROOT / "docs" / "methods" / f"{method.name}.md"
+    assert page.is_file(), f"docs/methods/{method.name}.md is missing"
+    assert [table.name for table in tables(page)] == [f"method:{method.name}"]
+    text = page.read_text(encoding="utf-8")
+    parts = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text, re.M | re.S))
+    assert list(parts) == [
+        "What it minimises",
+        "When to use it",
+        "What we found",
+        "Parameters and attributes",
+    ]
+    assert all(len(part.split()) >= 8 for title, part in parts.items() if title.startswith("Wh"))
+    assert f".. autoclass:: taxolearn.{method.class_name}\n" in parts["Parameters and attributes"]
+
+
+def test_there_are_no_pages_of_methods_that_are_gone():
+    found = {page.stem for page in (ROOT / "docs" / "methods").glob("*.md")}
+    assert found == {method.name for method in (STARTER, *METHODS)}
 
 
 @every_page

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.one_vs_rest_twin import coordinate_descent, dual_of, primal_of, with_constant
+from taxolearn.engines import frozen
 from taxolearn.kernels import dual_descent
 from taxolearn.kernels import rows as row_kernels
 from taxolearn.kernels.dual_descent import REPORT_CONVERGED, REPORT_DUAL, REPORT_EPOCHS, REPORT_PRIMAL
@@ -296,11 +297,12 @@ class Block:
         self.duals = np.zeros((len(classes), len(self.X)))
         self.report = np.zeros((len(classes), dual_descent.REPORT_WIDTH))
         stop = np.array([int(stopped)], dtype=np.int32)
+        squares = dual_descent.row_squares(self.rows, self.bias_feature)
+        weights = frozen((self.row_weight, self.positive_weight, self.negative_weight))
         dual_descent.solve_block(
             for_kernels(self.loss), self.loss.facts.sparse_dual, self.rows,
-            dual_descent.row_squares(self.rows, self.bias_feature), self.indptr, self.positive_rows, classes,
-            self.row_weight, self.positive_weight, self.negative_weight, self.bias_feature, tol, max_epochs, seed, stop,
-            self.weights, self.biases, self.duals, self.report,
+            *frozen((squares, self.indptr, self.positive_rows)), classes, *weights, self.bias_feature, tol, max_epochs,
+            seed, stop, self.weights, self.biases, self.duals, self.report,
         )  # fmt: skip
         return self
 

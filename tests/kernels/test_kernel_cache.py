@@ -70,3 +70,17 @@ def test_numba_keeps_others_elsewhere(tmp_path: Path) -> None:
     with _jit._numba_keeps_in(tmp_path):
         assert str(tmp_path) == numba.config.CACHE_DIR
     assert numba.config.CACHE_DIR == ""
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_the_first_compilation_is_told_and_what_was_kept_is_not() -> None:
+    told: list[str] = []
+    with _jit.on_compilation(lambda: told.append("once")):
+        made = _jit.kernel(_plus_one)
+        assert told == []
+        made(1)
+        made(1.0)
+    assert told == ["once"]
+    with _jit.on_compilation(lambda: told.append("again")):
+        _jit.kernel(_plus_one)(1)
+    assert told == ["once"]

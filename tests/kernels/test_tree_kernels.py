@@ -7,11 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 from taxolearn import Taxonomy
+from taxolearn.engines import frozen
 from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
 from taxolearn.kernels.rows import rows_of
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.losses.for_kernels import for_kernels
 from taxolearn.solvers.tree_forest import make_forest
+from taxolearn.solvers.tree_tasks import for_kernels_of_trees
 from taxolearn.ties import path_sum
 
 N, WIDTH = 12, 5
@@ -32,22 +34,24 @@ class Made:
         scale[0] = 0.0
         self.tie = path_sum(TREE, TREE.ids_of(LABELS), scale)
         self.forest = make_forest(self.tie, np.ones(5, dtype=bool))
-        self.tree = self.forest.arrays()
+        self.tree = frozen(self.forest.arrays())
         self.A = self.tie.covariance[np.ix_(self.forest.classes, self.forest.classes)]
         self.rows = rows_of(sp.csr_array(self.X))
-        self.squares = (self.X**2).sum(axis=1)
-        self.costs = tree_descent.Costs(
+        self.squares = frozen((self.X**2).sum(axis=1))
+        costs = tree_descent.Costs(
             rng.uniform(0.5, 1.5, N), rng.uniform(0.5, 1.5, 5), rng.uniform(0.5, 1.5, 5)
         )
+        self.costs = frozen(costs)
         # class k has rows 2k and 2k+1, works on those and on four others
         lists = [[2 * k, 2 * k + 1, *((2 * k + 2 + np.arange(4)) % N)] for k in range(5)]
-        self.active = tree_descent.Active(
+        active = tree_descent.Active(
             np.arange(0, 31, 6),
             np.full(5, 2),
             np.array(lists, dtype=np.int32).ravel(),
             rng.uniform(0.0, 0.4, 30) * (rng.random(30) < 0.7),
             np.full(5, 3),
         )
+        self.active = for_kernels_of_trees(active)
         self.sign = -np.ones((5, N))
         for k in range(5):
             self.sign[k, 2 * k : 2 * k + 2] = 1.0
@@ -270,7 +274,7 @@ def test_rows_are_dropped_and_added_in_place():
     old = np.zeros_like(made.active.indptr)
     everything = np.empty(0, dtype=np.uint8)
     for start, stop, flags in ((0, 1, keep[:6]), (1, 3, keep[6:18]), (3, 5, everything)):
-        tree_rows.drop_rows(start, stop, made.active.indptr, flags, rows, dual, old)
+        tree_rows.drop_rows(start, stop, np.array(made.active.indptr), flags, rows, dual, old)
     assert old.tolist() == [0, 5, 10, 16, 22, 28]
     tree_rows.add_rows(3, 5, old, indptr, np.array([8, 9], dtype=np.int32), begin, finish, rows, dual)
     tree_rows.add_rows(0, 3, old, indptr, np.array([7], dtype=np.int32), begin, finish, rows, dual)
@@ -283,13 +287,13 @@ def test_duals_that_are_not_zero_are_taken_in_any_order_of_classes():
     made = Made()
     made.active.dual[[0, 7, 8, 29]] = 0.0
     counts = np.empty(5, dtype=np.int64)
-    tree_rows.count_live(made.active.indptr, made.active.dual, counts)
+    tree_rows.count_live(np.array(made.active.indptr), made.active.dual, counts)
     expected = [np.count_nonzero(made.active.dual[6 * k : 6 * k + 6]) for k in range(5)]
     assert counts.tolist() == expected
     places = np.concatenate(([0], np.cumsum(counts[::-1])))[:5][::-1].copy()  # the last class first
     indices, data = np.empty(sum(expected), dtype=np.int32), np.empty(sum(expected))
     for values, out in ((made.active.rows, indices), (made.active.dual, data)):
-        tree_rows.take_live(made.active.indptr, made.active.dual, values, places, out)
+        tree_rows.take_live(np.array(made.active.indptr), made.active.dual, np.array(values), places, out)
     for k in range(5):
         live = [j for j in range(6 * k, 6 * k + 6) if made.active.dual[j] != 0.0]
         span = slice(places[k], places[k] + len(live))

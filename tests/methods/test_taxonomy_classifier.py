@@ -12,13 +12,25 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from taxolearn import Taxonomy, TaxonomyClassifier, TextClassifier, load, metrics
+from taxolearn import (
+    NormalizedHierarchicalSVM,
+    OneVsRestSVM,
+    Taxonomy,
+    TaxonomyClassifier,
+    TextClassifier,
+    load,
+    metrics,
+)
 from taxolearn.decoders import fit_link
-from taxolearn.errors import DataError, ModelError
-from taxolearn.selection import taxonomy_classifier
+from taxolearn.errors import DataError, EmptyClassWarning, ModelError
+from taxolearn.methods.held_out import held_out_parts
+from taxolearn.problem import make_problem
+from taxolearn.selection import search, taxonomy_classifier
+from taxolearn.selection.attempts import Candidate
 from taxolearn.selection.budget import Budget
 from taxolearn.selection.measures import SCORINGS, Measure, Score
-from taxolearn.selection.search import pooled_link
+from taxolearn.selection.row_labels import RowLabels
+from taxolearn.selection.search import Race, pooled_link
 from taxolearn.testing import check_method
 
 TREE = Taxonomy.from_paths(["all/cat/lion", "all/cat/lynx", "all/dog/wolf", "all/dog/fox", "all/moss"])
@@ -29,7 +41,8 @@ LEAVES = [TREE.name_of(node) for node in TREE.leaf_ids]
 @pytest.fixture(autouse=True)
 def _short_search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two candidates and one fold, but where the search itself is looked at."""
-    if request.node.name != "test_the_choice_is_that_of_the_rule":
+    whole = ("test_the_choice_is_that_of_the_rule", "test_of_few_rows_only_what_may_be_chosen_is_tried")
+    if request.node.name not in whole:
         every = taxonomy_classifier.starting_candidates
         monkeypatch.setattr(taxonomy_classifier, "starting_candidates", lambda *a, **k: every(*a, **k)[:2])
         monkeypatch.setattr(taxonomy_classifier, "_ENOUGH_HELD_OUT", 0)
@@ -121,7 +134,7 @@ def test_the_choice_is_that_of_the_rule() -> None:
     ]
     k = min(near, key=lambda k: loss[k].mean())
     flat = [j for j, one in enumerate(tried) if race._is_plain(one[0]) and one[1] == "best"]
-    safe = max(flat, key=lambda j: right[j].mean())
+    safe = max(flat, key=lambda j: (right[j].mean(), -loss[j].mean()))
     beaten = right[k].mean() - right[safe].mean() >= 2 * error(right[k], right[safe]) > 0
     beaten |= loss[safe].mean() - loss[k].mean() >= 2 * error(loss[k], loss[safe]) > 0
     wanted = k if beaten else safe
@@ -216,7 +229,18 @@ def test_damaged_trials_are_told(change: str, tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_labels_that_spell_the_taxonomy_and_sparse_rows() -> None:
+def test_of_few_rows_only_what_may_be_chosen_is_tried() -> None:
+    """Below a hundred held-out rows a plain method is chosen, whatever the others say: they are not even fitted."""
+    X, y = noisy()
+    few, more = starter(TREE).fit(X[:60], y[:60]), starter(TREE).fit(np.vstack([X, X]), y + y)
+    assert {trial.decision for trial in few.trials_.trials} == {"best"}
+    titles = {trial.title.split("(")[0] for trial in few.trials_.trials}
+    assert titles == {"OneVsRestSVM", "RecursiveLogistic"}
+    assert {trial.decision for trial in more.trials_.trials} == {"best", "tree_loss"}
+
+
+def test_labels_that_spell_the_taxonomy_and_sparse_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_FEW_ROWS", 0)
     X, y = noisy()
     spelt = ["/".join(map(str, TREE.shown_path(name))) for name in y]
     model = starter().fit(sp.csr_array(X), spelt)
@@ -247,7 +271,8 @@ def test_single_rows_have_no_probabilities() -> None:
     assert not hasattr(model, "predict_proba")
 
 
-def test_several_labels_are_calibrated_and_decided() -> None:
+def test_several_labels_are_calibrated_and_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_FEW_ROWS", 0)
     y = SETS * 3
     model = starter(TREE).fit(rows(y), y)
     assert {trial.decision for trial in model.trials_.trials} == {"best", "hierarchical_f1", "probable"}
@@ -288,3 +313,52 @@ def test_links_of_folds_are_pooled() -> None:
     links = [fit_link(rng.normal(size=(40, 3)), targets, np.ones(40), True) for _ in range(2)]
     pooled = pooled_link(links, 3, True)
     np.testing.assert_allclose(pooled.slopes, (links[0].slopes + links[1].slopes) / 2)  # type: ignore[union-attr]
+
+
+def test_few_rows_of_each_class_are_held_out_by_turns_one_of_each() -> None:
+    rng = np.random.default_rng(0)
+    problem = make_problem(rng.normal(size=(12, 2)), list("abcd") * 3)
+    parts = held_out_parts(problem, 0.2, 0)
+    assert len(parts) == 3
+    for held, kept in parts:
+        assert sorted(np.array(list("abcd") * 3)[held]) == list("abcd")
+        assert sorted([*held, *kept]) == list(range(12))
+
+
+def test_trials_weigh_classes_as_all_rows_do() -> None:
+    X, y = np.arange(7.0)[:, None], np.array(list("aaaabbb"))
+    problem = make_problem(X, y)
+    kept = np.array([0, 4, 5, 6])  # three of the four rows of a are held out
+    labels, folds = RowLabels(problem, y, several=False), [(np.array([1, 2, 3]), kept)]
+    race = Race(
+        problem, labels, folds, [Candidate(OneVsRestSVM())], ("best",), Measure("accuracy", None), None
+    )
+    np.testing.assert_allclose(race._kept_weight(kept), np.array([4.0, 1.0, 1.0, 1.0]) * 4 / 7)
+
+
+def test_thresholds_of_several_labels_are_tuned_and_stored(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = [
+        [name for k, name in enumerate("abc") if row[k] > 0.8] or ["d"]
+        for row in X + rng.normal(size=X.shape)
+    ]
+    model = TaxonomyClassifier(decision="best", scoring="micro_f1", random_state=0).fit(X, y)
+    thresholds = model.decoder_.thresholds
+    assert len(set(thresholds.tolist())) == 1
+    assert thresholds[0] != 0.0
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").predict(X) == model.predict(X)
+
+
+def test_classes_without_rows_are_left_out() -> None:
+    X, y = noisy()
+    wide = Taxonomy.from_edges([*TREE.edges, ("dog", "y")])
+    with pytest.warns(EmptyClassWarning, match="'y'"):
+        model = starter(wide).fit(X, y)
+    assert "y" not in model.classes_.tolist()
+    drop = NormalizedHierarchicalSVM(wide, empty_classes="drop", random_state=0)
+    with pytest.warns(EmptyClassWarning, match="'y'"):
+        drop.fit(X, y)
+    assert "y" not in drop.classes_.tolist()
+    assert "y" in NormalizedHierarchicalSVM(wide, random_state=0).fit(X, y).classes_.tolist()

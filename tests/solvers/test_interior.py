@@ -238,3 +238,26 @@ def test_the_contract_of_solvers_of_sibling_hinges(kind):
     home = interior if kind == "transfer" else interior_signs
     solve = solve_interior if kind == "transfer" else interior_signs.solve_interior_signs
     check_solver(solve, home.REQUIRES, objective)
+
+
+def test_orthogonal_transfer_goes_on_from_the_last_point_inside(monkeypatch):
+    _, X, labels, model = sibling_case("orthogonal")
+    follow, begun = interior_signs.follow_path, []
+
+    def counted(objective, limits, watch=None, begin=None):
+        begun.append(begin)
+        return follow(objective, limits, watch, begin)
+
+    def from_the_first(objective, limits, watch=None, begin=None):
+        return follow(objective, limits, watch)
+
+    monkeypatch.setattr(interior_signs, "follow_path", counted)
+    warm = model.set_params(solver="interior", tol=1e-3).fit(X, labels)
+    steps, primal = warm.n_iter_, warm.certificate_.primal
+    assert begun[0] is None
+    assert any(one is not None for one in begun)
+    monkeypatch.setattr(interior_signs, "follow_path", from_the_first)
+    cold = model.fit(X, labels)
+    assert steps < cold.n_iter_
+    assert abs(primal - cold.certificate_.primal) <= 2e-3 * primal
+    assert warm.certificate_.holds(1e-3)

@@ -82,3 +82,18 @@ def test_interior_points_follow_passes_that_did_not_end(monkeypatch):
     assert done[-1] == solution.n_iter > 2
     short = ascent_first.solve_ascent_first(objective, Limits(tol=1e-6, max_iter=2))
     assert (short.status, short.n_iter) == (Status.ITERATION_LIMIT, 2)
+
+
+def test_a_gap_that_stays_large_ends_the_passes_early(monkeypatch):
+    objective = objective_of(100.0, n=40)
+    monkeypatch.setattr(ascent_first, "_LOOK", 3)
+    passes = []
+    for far in (0.0, np.inf):  # no gap, then any, is small enough to go on
+        monkeypatch.setattr(ascent_first, "_FAR", far)
+        solution = ascent_first.solve_ascent_first(objective, Limits(tol=1e-9))
+        assert certify(objective, solution).holds(1e-9)
+        done = [
+            one.done for one in solution.history
+        ]  # the exact look after the last pass has its number again
+        passes.append(next(now for now, last in zip(done[1:], done, strict=False) if now == last))
+    assert passes[0] == 3 < passes[1]

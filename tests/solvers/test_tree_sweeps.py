@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from taxolearn import Taxonomy
 from taxolearn.certificates import certify
-from taxolearn.engines import Clock, ThreadEngine
+from taxolearn.engines import Clock, ThreadEngine, running
 from taxolearn.errors import DataError
 from taxolearn.losses import MARGIN_LOSSES, Logistic
 from taxolearn.objective import Objective
@@ -317,7 +317,9 @@ def test_a_stop_in_the_middle_of_a_pass_leaves_no_bias_too_high(monkeypatch):
 
 
 def test_only_classes_that_moved_are_lowered():
-    trees = tree_sweeps._Trees(objective_of(some(["a1", "a2", "b11", "c"]), "hinge"), Limits(tol=0.1), None)
+    objective = objective_of(some(["a1", "a2", "b11", "c"]), "hinge")
+    with running() as run:
+        trees = tree_sweeps._Trees(objective, Limits(tol=0.1), None, run)
     trees.polished[:], trees.biases[:] = [3.0, 1.0, 3.0, 3.0], 2.0
     trees.open[:] = [True, True, False]  # the trees of a, b and c
     trees.lower_stale([(2, 3)])  # b11 has been priced
@@ -343,7 +345,8 @@ def done(function, shared, task):
 @pytest.mark.parametrize(("taxonomy", "labels"), [(TREE, LEAVES), (DAG, DAG_LEAVES)], ids=["tree", "dag"])
 def test_tasks_write_only_their_results_which_do_not_depend_on_their_sizes(taxonomy, labels):
     problem = some(labels, taxonomy=taxonomy, n=200)
-    trees = tree_sweeps._Trees(objective_of(problem, seed=1), Limits(), None)
+    with running() as run:
+        trees = tree_sweeps._Trees(objective_of(problem, seed=1), Limits(), None, run)
     alone, together = trees._sweep_tasks(10**6, 3), trees._sweep_tasks(1, 3)
     assert len(together) == 1
     assert len(alone) == len(trees.forest.tops)
@@ -355,7 +358,7 @@ def test_tasks_write_only_their_results_which_do_not_depend_on_their_sizes(taxon
     np.testing.assert_array_equal(np.concatenate([part.biases for part in in_order]), whole.biases)
 
     trees.active.dual[:], trees.biases[:] = whole.dual, whole.biases
-    (task,) = trees._price_tasks(1)
+    _, (task,) = trees._price_tasks(run)
     found = done(tree_tasks.price_task, trees.shared, task)
     assert len(found.fresh)
     for first in range(len(trees.report)):

@@ -83,6 +83,8 @@ def test_no_tilt_goes_below_the_expected_loss(seed: int) -> None:
     rows, _, tilt = random_rows(seed)
     better, found = better_tilt(rows, tilt)
     assert np.all(found.losses <= expected_losses(rows, tilt).losses)
+    for part, again in zip(found, expected_losses(rows, better), strict=True):
+        np.testing.assert_allclose(part, again, atol=1e-12)
     rng = np.random.default_rng(seed)
     for i in range(len(better)):
         nodes = rng.normal(size=(20_000, TREE.n_nodes)) * np.sqrt(rows.spread[i])

@@ -361,6 +361,13 @@ def test_thirty_damaged_folders_are_refused_or_answer_as_before(tmp_path: Path, 
         (lambda header: header.update(estimator=dict(header)), "a text classifier holds another one"),
         (
             lambda header: header["estimator"]["classes"]["names"].pop(),
+            "the numbers of rows are not 3 counts, one a class",
+        ),
+        (
+            lambda header: (
+                header["estimator"]["classes"]["names"].pop(),
+                header["estimator"]["data"].pop("class_rows"),
+            ),
             "the array 'thresholds' should hold 3 float64 numbers",
         ),
         (

@@ -78,7 +78,7 @@ def test_probabilities_are_there_when_the_estimator_has_them() -> None:
 
 def test_features_are_chosen_where_the_user_does_not_say() -> None:
     model = TextClassifier(OneVsRestSVM(random_state=0), random_state=0).fit(TEXTS * 3, LABELS * 3)
-    assert len(model.tried_) == 9  # five kinds of n-grams, two other weights, and each part alone
+    assert len(model.tried_) == 10  # six kinds of n-grams, two other weights, and each part alone
     assert {"settings", "score", "n_features", "seconds", "problem", "chosen"} == set(model.tried_[0])
     [chosen] = [entry for entry in model.tried_ if entry["chosen"]]
     parameters = model.features_.get_params()
@@ -88,9 +88,9 @@ def test_features_are_chosen_where_the_user_does_not_say() -> None:
 
 
 def test_the_choice_is_told_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    TextClassifier(OneVsRestSVM(), random_state=0, verbose=1).fit(TEXTS, LABELS)
+    TextClassifier(OneVsRestSVM(), random_state=0, verbose=1).fit(TEXTS * 3, LABELS * 3)
     lines = capsys.readouterr().err.splitlines()
-    assert len([line for line in lines if "held-out accuracy" in line]) == 9
+    assert len([line for line in lines if "held-out accuracy" in line]) == 10
 
 
 def test_two_texts_are_enough() -> None:

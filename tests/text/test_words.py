@@ -45,7 +45,7 @@ def test_columns_stand_side_by_side() -> None:
     rows, mixed = plain.fit_transform(TEXTS), both.fit_transform(TEXTS)
     np.testing.assert_array_equal(mixed[:, : rows.shape[1]].toarray(), rows.toarray())
     np.testing.assert_allclose(
-        mixed[:, rows.shape[1] :].toarray(), 0.5 * static_words().leading(TEXTS, 64), atol=1e-7
+        mixed[:, rows.shape[1] :].toarray(), 0.5 * static_words().embed(TEXTS), atol=1e-7
     )
     np.testing.assert_array_equal(both.transform(TEXTS).toarray(), mixed.toarray())
     assert len(both.get_feature_names_out()) == both.n_features_out_ == mixed.shape[1]
@@ -58,7 +58,8 @@ def test_columns_stand_side_by_side() -> None:
 def test_fewer_columns_are_used_where_texts_abound() -> None:
     features = TextFeatures(embedder="words", word_ngrams=(1, 1))
     assert features.fit(["a cat"] * 20_001).embedding_.columns == 32
-    assert features.fit(["a cat"]).embedding_.columns == 64
+    assert features.fit(["a cat"] * 5_001).embedding_.columns == 64
+    assert features.fit(["a cat"]).embedding_.columns == 256
     assert features.set_params(embedding_columns=300).fit(["a cat"]).embedding_.columns == 256
 
 

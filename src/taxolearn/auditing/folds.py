@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from taxolearn.engines import Clock, running, spread, under
 from taxolearn.errors import DataError, EmptyClassWarning
 from taxolearn.problem import Problem
 
@@ -84,16 +85,41 @@ def held_out_models(
     >>> [rows.tolist() for _, rows in fits]
     [[0, 1], [2, 3], [4, 5]]
     """
-    for kept, held in splits(fold):
-        fitted = clone(model)
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ConvergenceWarning
-            )  # an audit counts mistakes; a looser fit makes more
-            warnings.simplefilter("ignore", EmptyClassWarning)
-            fitted.fit(problem.X[kept], pick(y, kept))
-        told()
-        yield fitted, held
+    parts = list(splits(fold))
+    if spread(len(parts)) == 1:
+        for kept, held in parts:
+            fitted = _fitted(model, problem.X, y, kept)
+            told()
+            yield fitted, held
+        return
+    with running() as run:
+        kept_rows = [kept for kept, _ in parts]
+        shared = run.share((model, problem.X, y))
+        fits = run.map(_fit_fold, shared, kept_rows, lambda *_: told(), anywhere=True)
+        if run.over():
+            raise KeyboardInterrupt
+    yield from ((fitted, held) for fitted, (_, held) in zip(fits, parts, strict=True))
+
+
+def _fit_fold(shared: tuple[Any, Any, Any], kept: Ids, clock: Clock) -> Any:
+    with under(clock):
+        model, X, y = shared
+        model = clone(model)
+        if "n_jobs" in model.get_params():
+            model.set_params(n_jobs=1)  # other tasks have the other cores
+        return _fitted(model, X, y, kept)
+
+
+def _fitted(model: Any, X: Any, y: Any, kept: Ids) -> Any:
+    """The model fitted on some rows."""
+    fitted = clone(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # an audit counts mistakes; a looser fit makes more
+        warnings.simplefilter("ignore", EmptyClassWarning)
+        fitted.fit(X[kept], pick(y, kept))
+    return fitted
 
 
 def held_out_scores(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +50,40 @@ class VectorColumns(Protocol):
     def bounds(self, X: Any) -> Array:
         """The sums of the absolute values of all products that each score is made of."""
 
+    def prepare(self) -> None:
+        """Find now what all tasks would find for themselves."""
 
-class ClassColumns:
+    def apart(self) -> VectorColumns:
+        """The same for one task, which shares nothing with others that is written to."""
+
+    def seen(self) -> Any:
+        """What was learned about the vectors that were asked for."""
+
+    def note(self, seen: Any) -> None:
+        """Take over what was learned elsewhere."""
+
+
+class KeptColumns:
+    """Vectors of which tasks learn nothing new: all that they need is found once."""
+
+    sizes: Any
+
+    def prepare(self) -> None:
+        """Find now what all tasks would find for themselves."""
+        self.sizes  # noqa: B018
+
+    def apart(self) -> Self:
+        """The same: nothing is written to."""
+        return self
+
+    def seen(self) -> None:
+        """Nothing."""
+
+    def note(self, seen: None) -> None:
+        """Nothing to take over."""
+
+
+class ClassColumns(KeptColumns):
     """Vectors that are kept one per class.
 
     >>> ClassColumns(np.array([[3.0, 4.0]])).of(np.array([0])).vectors.tolist()
@@ -145,6 +177,23 @@ class NodeColumns:
                 for node in self._path(int(number)):
                     summed[:, k] += np.abs(self.vectors.node_vector(node))
         return Columns(vectors, sizes, summed)
+
+    def prepare(self) -> None:
+        """Nothing: every task asks for vectors of its own."""
+
+    def apart(self) -> NodeColumns:
+        """The same vectors, none asked for yet."""
+        return NodeColumns(self.vectors, self.paths)
+
+    def seen(self) -> tuple[npt.NDArray[np.intp], Array]:
+        """The nodes that were asked for, and the squares of their vectors."""
+        nodes = np.flatnonzero(self._squares >= 0)
+        return nodes, self._squares[nodes]
+
+    def note(self, seen: tuple[npt.NDArray[np.intp], Array]) -> None:
+        """Take over squares, so that these vectors need not be made again."""
+        nodes, squares = seen
+        self._squares[nodes] = squares
 
     def _path(self, number: int) -> list[int]:
         path: list[int] = self.paths.indices[

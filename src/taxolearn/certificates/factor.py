@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from taxolearn.certificates.columns import ClassColumns, Columns, all_products, column_squares
+from taxolearn.certificates.columns import ClassColumns, Columns, KeptColumns, all_products, column_squares
 from taxolearn.certificates.rounding import TINY, Array, Ball, gamma, norm_bounds, pairwise
 from taxolearn.certificates.scores import Rows
 from taxolearn.certificates.sums import Adjoint, squares_with_bias
@@ -22,7 +22,7 @@ _OUTSIDE = 1e-8  # share of the vectors that may be outside the range of L; more
 _NOTHING = 1e-150  # norms of vectors whose squares underflow
 
 
-class FactorColumns:
+class FactorColumns(KeptColumns):
     """Vectors of classes from those of the columns of L, which are kept.
 
     `nodes` is features x columns, or columns x features if sparse.

@@ -30,6 +30,7 @@ _WIDEST = 64  # classes at a time
 _ROWS = 2**14  # scored at a time: their losses are added up while in cache
 _DUALS = 2**20  # looked at together
 _LIGHT = 2**20  # products that take a millisecond
+_TASKS_PER_WORKER = 8  # several even out what differs in work
 _SLACK = 2.0**-48  # share by which a dual may exceed its bound; it is then lowered to it
 _OF_VALUE = 64  # roundings in one value of a loss
 _ROUNDED_UP = 1.0 + 1e-9  # for bounds that are computed in floating point themselves
@@ -41,47 +42,73 @@ def losses(objective: Objective, scores: Scores, classes: npt.NDArray[np.bool_],
 
     A class's own rows and all others are added up by themselves: nothing cancels.
     """
-    problem, loss = objective.problem, objective.loss
+    problem = objective.problem
     numbers = np.flatnonzero(classes)
     width = max(1, min(_WIDEST, _BLOCK_BYTES // (8 * max(problem.n_rows, problem.n_features))))
-    spans = [(first, min(first + _ROWS, problem.n_rows)) for first in range(0, problem.n_rows, _ROWS)]
+    blocks = -(-len(numbers) // width)  # neighbours in one task: vectors of nodes above both are made once
+    stride = width * max(1, blocks // (_TASKS_PER_WORKER * run.cluster.n_workers))
+    tasks = [(numbers[first : first + stride], width) for first in range(0, len(numbers), stride)]
+    scores.prepare()
+    weights = problem.row_weight, problem.positive_weight, problem.negative_weight
+    shared = run.share(_Shared(problem.targets, *weights, objective.loss, scores))
+    parts = run.map(_class_losses, shared, tasks, light=scores.products < _LIGHT, anywhere=True)
     found = Ball(np.zeros(problem.n_classes), np.zeros(problem.n_classes))
-    for start in range(0, len(numbers), width):
-        block = numbers[start : start + width]
-        columns = scores.columns.of(block, magnitudes=scores.tight)
-        place = np.full(problem.n_classes, -1)
-        place[block] = np.arange(len(block))
-        shared = _Block(problem, loss, scores, block, place, columns)
-        parts = run.map(_losses_of, shared, spans, light=scores.products < _LIGHT)
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        found.value[block], found.error[block] = total.value, total.error
+    for (some, _), (total, seen) in zip(tasks, parts, strict=True):
+        found.value[some], found.error[some] = total.value, total.error
+        scores.columns.note(seen)
     return found * objective.C
 
 
-class _Block(NamedTuple):
-    """What all tasks of a block of classes read."""
+class _Shared(NamedTuple):
+    """What all tasks read."""
 
-    problem: Any
+    targets: sp.csr_array
+    row_weight: Array
+    positive_weight: Array
+    negative_weight: Array
     loss: Any
     scores: Scores
-    block: npt.NDArray[Any]
+
+
+class _Block(NamedTuple):
+    """Some classes and their vectors."""
+
+    numbers: npt.NDArray[Any]
     place: npt.NDArray[Any]  # of each class in the block, -1 outside
     columns: Columns
 
 
-def _losses_of(shared: _Block, span: tuple[int, int], clock: Any) -> Ball:
-    """The weighted losses of some rows, one sum per class of the block; C is left out."""
+def _class_losses(shared: _Shared, task: tuple[npt.NDArray[Any], int], clock: Any) -> tuple[Ball, Any]:
+    """The weighted losses of some classes over all rows, C left out, and what was seen of their vectors."""
+    numbers, width = task
+    n_rows, n_classes = shared.targets.shape
+    own = shared.scores.columns.apart()
+    found = Ball(np.zeros(len(numbers)), np.zeros(len(numbers)))
+    for start in range(0, len(numbers), width):
+        some = numbers[start : start + width]
+        place = np.full(n_classes, -1)
+        place[some] = np.arange(len(some))
+        block = _Block(some, place, own.of(some, magnitudes=shared.scores.tight))
+        spans = ((first, min(first + _ROWS, n_rows)) for first in range(0, n_rows, _ROWS))
+        total = _losses_of(shared, block, next(spans))
+        for span in spans:
+            total = total + _losses_of(shared, block, span)
+        found.value[start : start + width], found.error[start : start + width] = total.value, total.error
+    return found, own.seen()
+
+
+def _losses_of(shared: _Shared, of: _Block, span: tuple[int, int]) -> Ball:
+    """The weighted losses of some rows, one sum per class of the block."""
     with np.errstate(all="ignore"):
-        problem, loss, scores, block, place, columns = shared
+        loss, scores = shared.loss, shared.scores
+        block, place, columns = of
         first, last = span
         X = scores.rows.part(first, last)
         intercept = scores.intercept[block]
         found = exact_products(X, columns.vectors)
         found += intercept
-        weight = problem.row_weight[first:last]
-        own, ends = _own_entries(problem.targets, first, last, place, len(block))
+        weight = shared.row_weight[first:last]
+        own, ends = _own_entries(shared.targets, first, last, place, len(block))
         at_own = found[own]
         np.negative(found, out=found)
         values, own_values = loss.value(found), loss.value(at_own)
@@ -134,8 +161,8 @@ def _losses_of(shared: _Block, span: tuple[int, int], clock: Any) -> Ball:
         sums = weighted_sums(weight, values)
         own_sums = segment_sums(weight[own[0]] * own_values, ends)
         lost = TINY * (np.count_nonzero(weight) + weight.sum())
-        of_others: Ball = Ball(sums, others + rounding * sums + lost) * problem.negative_weight[block]
-        of_rows: Ball = Ball(own_sums, of_own + rounding * own_sums + lost) * problem.positive_weight[block]
+        of_others: Ball = Ball(sums, others + rounding * sums + lost) * shared.negative_weight[block]
+        of_rows: Ball = Ball(own_sums, of_own + rounding * own_sums + lost) * shared.positive_weight[block]
         return of_others + of_rows
 
 

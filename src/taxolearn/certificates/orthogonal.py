@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,11 +87,16 @@ class OrthogonalSide:
         sums = adjoint.sums * self.tied
         return found + self._square(sums.value[:, None], sums.error)
 
+    @cached_property
+    def _inverse(self) -> tuple[Any, float]:
+        """Factors of K o S, and a bound on the norm of its inverse."""
+        return splu(sp.csc_array(self.signed)), inverse_norm(self.tie)
+
     def _square(self, vectors: Array, errors: Array) -> Ball:
         """The square of vectors of units, whose norms are off by at most `errors`."""
         if not np.isfinite(vectors).all():
             return Ball(np.nan, np.inf)
-        factors = splu(sp.csc_array(self.signed))
+        factors, inverse = self._inverse
         most = float(np.diff(self.signed.indptr).max(initial=1)) + 4.0
         total, norms, residual = Ball(0.0), np.zeros(len(vectors)), 0.0
         width = max(1, _BLOCK_BYTES // (64 * len(vectors)))
@@ -109,7 +115,6 @@ class OrthogonalSide:
             total = total + Ball(float(both.sum()), lost_by)
             residual += float(np.sum((np.abs(rest) + error) ** 2))
             norms += np.add.reduce(found * found, axis=1)
-        inverse = inverse_norm(self.tie)
         longer = norm_bounds(norms, vectors.shape[1]) + inverse * np.sqrt(residual)
         moved = 2 * float(longer @ errors) + inverse * float(np.sum(errors**2))
         last = inverse * residual  # of tr(R' M^-1 R), which lies between 0 and this
@@ -130,8 +135,10 @@ def signed_matrix(tie: OrthogonalTie, signs: npt.NDArray[Any] | None) -> sp.csr_
     signs = np.asarray(signs, dtype=np.float64)
     if signs.shape != weight.shape or not np.all(np.abs(signs) <= 1.0):
         raise DataError(f"signs must be {len(weight)} numbers from -1 to 1, one per pair of nodes")
-    beside = sp.csr_array((weight * signs, (first, second)), shape=tie.matrix.shape)
-    return sp.csr_array(beside + beside.T + sp.diags_array(diagonal))
+    every, beside = np.arange(len(diagonal)), weight * signs
+    entries = np.concatenate([beside, beside, diagonal])
+    places = np.concatenate([first, second, every]), np.concatenate([second, first, every])
+    return sp.csr_array((entries, places), shape=tie.matrix.shape)
 
 
 def inverse_norm(tie: OrthogonalTie) -> float:

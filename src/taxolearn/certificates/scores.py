@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from taxolearn.certificates.columns import VectorColumns, in_double
 from taxolearn.certificates.rounding import TINY, Array, gamma, norm_bounds, segment_sums
+from taxolearn.engines import frozen
 
 _BYTES = 8 * 2**20  # of rows in double precision at a time
 _MANY = 2**24  # products that are worth a compiled kernel
@@ -111,6 +112,11 @@ class Scores:
         """The relative error of the scores of each row, by the sizes of their terms."""
         return np.asarray(gamma(self.rows.terms + self.columns.depth + 4.0))
 
+    def prepare(self) -> None:
+        """Find now what all tasks would find for themselves."""
+        self.rows.norms, self.gammas  # noqa: B018
+        self.columns.prepare()
+
     def of_rows(self, first: int, last: int) -> tuple[Array, Array]:
         """The scores of some rows and bounds on their errors, one per row or one per score."""
         X = self.rows.part(first, last)
@@ -140,5 +146,5 @@ def exact_products(X: Any, columns: Array) -> Array:
     from taxolearn.kernels.exact_scores import multiply
 
     scores = np.empty((X.shape[0], columns.shape[1]))
-    multiply(X.indptr, X.indices, X.data, columns, scores)
+    multiply(*frozen((X.indptr, X.indices, X.data)), columns, scores)
     return scores

@@ -22,7 +22,7 @@ from taxolearn.certificates.rounding import (
     square_norm,
 )
 from taxolearn.certificates.scores import Rows
-from taxolearn.engines import Run
+from taxolearn.engines import Run, frozen
 
 _NODE_BYTES = 32 * 2**20  # of sums of rows at a time
 _MANY = 2**24  # products that are worth a compiled kernel
@@ -122,14 +122,14 @@ def squares_of_sums(nodes: Nodes, adjoint: Adjoint, rows: Rows, run: Run) -> Bal
     if n_nodes > width:
         blocks = [np.arange(a, min(a + width, n_nodes)) for a in range(0, n_nodes, width)]
     light = adjoint.nnz * max(1, rows.nnz // max(1, rows.n_rows)) < _LIGHT
-    shared = _Sums(nodes, adjoint, X, many)
-    found = run.map(_squares_of, shared, blocks, light=light)
+    shared = run.share(_Sums(nodes, adjoint, X, many))
+    found = run.map(_squares_of, shared, blocks, light=light, anywhere=True)
     values, terms = (np.concatenate(part) for part in zip(*found, strict=True))
     error = sum_errors(nodes, adjoint, rows, terms)
     squares = square_norm(values, error, gamma(rows.n_features if many else pairwise(rows.n_features)))
     if sp.issparse(X) or not np.any(squares.error > _WIDE * squares.value):
         return squares
-    by_column = np.concatenate(run.map(_errors_by_column, shared, blocks, light=light))
+    by_column = np.concatenate(run.map(_errors_by_column, shared, blocks, light=light, anywhere=True))
     return Ball(values, np.fmin(squares.error, gamma(pairwise(rows.n_features)) * values + by_column))
 
 
@@ -252,7 +252,7 @@ def _by_kernel(duals: sp.csr_array, X: Any) -> Array:
     from taxolearn.kernels.exact_scores import squares_of_sums
 
     squares = np.empty(duals.shape[0])
-    factors, rows = (duals.indptr, duals.indices, duals.data), (X.indptr, X.indices, X.data)
+    factors, rows = frozen(((duals.indptr, duals.indices, duals.data), (X.indptr, X.indices, X.data)))
     squares_of_sums(*factors, *rows, np.empty(X.shape[1]), squares)
     return squares
 

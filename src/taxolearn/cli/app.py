@@ -27,7 +27,10 @@ from taxolearn.cli.fit import fit
 from taxolearn.cli.inspect import inspect
 from taxolearn.cli.methods import methods
 from taxolearn.cli.predict import predict
+from taxolearn.cli.report import report
+from taxolearn.cli.reproduce import reproduce
 from taxolearn.cli.select import select
+from taxolearn.cli.serve import serve
 from taxolearn.errors import TaxolearnError
 from taxolearn.terminal import printable
 
@@ -73,14 +76,17 @@ _EXAMPLES: dict[Callable[..., Any], str] = {
     select: "taxolearn select train.svm --taxonomy tree.txt -m multiclass -m normalized -o model --plot tried.png",
     predict: "taxolearn predict model texts.jsonl.gz --top-k 3 --output answers.csv",
     evaluate: "taxolearn evaluate model test.csv --text title --label path --sep / --by-chapter",
+    report: "taxolearn report model test.csv --text title --label path --sep / --output report.html",
     calibrate: "taxolearn calibrate model fresh.csv --text title --label path --sep /",
     inspect: "taxolearn inspect model --node S72",
     explain: 'taxolearn explain model "fracture of left femur, initial encounter"',
+    serve: "taxolearn serve model --port 8000",
     audit: "taxolearn audit train.csv --text title --label path --sep /",
     diff: "taxolearn diff old.tsv new.tsv --mapping renamed.tsv",
     convert: "taxolearn convert train.svm train.arff --taxonomy hierarchy.txt",
     demo: 'taxolearn demo --text "fracture of left femur, initial encounter"',
     methods: "taxolearn methods --json",
+    reproduce: "taxolearn reproduce synthetic",
 }
 for _function, _example in _EXAMPLES.items():
     app.command(cls=_Command, epilog=f"Example: {_example}")(_function)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
     from taxolearn.structure import Taxonomy
 
+_SHOWN = 60  # characters of a label in a finding
 _ALIKE = 0.85  # how much two names have in common when one may be a typo of the other
 _RARE = 0.1  # rows of a name that may be a typo, as a share of those of the other
 _MOST_NAMES = 5000  # names that are compared with each other
@@ -200,10 +201,12 @@ def _typos(counts: dict[Path, int], lines: dict[Path, int]) -> list[Finding]:
     for text, path in texts.items():
         near = difflib.get_close_matches(text, [other for other in frequent if other != text], 1, _ALIKE)
         if near and counts[path] <= _RARE * counts[texts[near[0]]]:
-            said = f"the label {quoted(text, 60)} may be a typo of {quoted(near[0], 60)}"
+            said = f"the label {_shown(path)} may be a typo of {_shown(texts[near[0]])}"
             found.append(Finding(said, counts[path], lines[path]))
     return found
 
 
 def _shown(path: Path) -> str:
-    return quoted("/".join(path), 60)
+    """A label, cut in front when long: paths differ at their ends."""
+    text = "/".join(path)
+    return quoted(text, _SHOWN) if len(text) <= _SHOWN else quoted(f"...{text[-_SHOWN:]}", _SHOWN + 3)

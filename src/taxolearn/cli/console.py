@@ -8,6 +8,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import IO, Any, Self
 
@@ -116,18 +117,34 @@ class Progress:
 
 @contextlib.contextmanager
 def solver_progress(title: str) -> Iterator[Progress]:
-    """Show the blocks that an estimator finishes inside this context as steps of one bar.
+    """Show the blocks that an estimator finishes inside this context as steps of one bar, and say when kernels are
+    being compiled.
 
     >>> with solver_progress("learning") as progress:
     ...     progress.update(1, 2)
     """
     from taxolearn.engines import listening
+    from taxolearn.kernels._jit import on_compilation
 
     with (
+        on_compilation(lambda: say("compiling kernels for this machine; they are kept for the next time")),
         Progress(title) as progress,
         listening(lambda done, total, gap: progress.update(done, total, f"gap {gap:.1e}")),
     ):
         yield progress
+
+
+def on_engine(name: str | None, address: str | None) -> AbstractContextManager[object]:
+    """Inside this context tasks run where --engine and --address say.
+
+    >>> with on_engine(None, None):
+    ...     pass
+    """
+    if name is None and address is None:
+        return contextlib.nullcontext()
+    from taxolearn.engines import engine
+
+    return engine("ray" if name is None else name, address=address)
 
 
 def table(columns: list[str], rows: list[list[str]], title: str | None = None) -> None:

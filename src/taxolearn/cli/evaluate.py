@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import Progress, out, out_json, table
+from taxolearn.cli.console import Progress, on_engine, out, out_json, table
 from taxolearn.cli.options import (
+    Address,
     Decision,
     Delimiter,
     Encoding,
+    Engine,
     Format,
     Inner,
     Json,
@@ -60,6 +62,8 @@ def evaluate(
         float | None, typer.Option("--at-least", help="Exit with 1 when the accuracy is below this.")
     ] = None,
     as_json: Json = False,
+    engine: Engine = None,
+    address: Address = None,
 ) -> int:
     """Print accuracy, micro and macro F1 and, with a taxonomy, the hierarchical metrics on labelled rows.
 
@@ -89,7 +93,7 @@ def evaluate(
     data = read_labelled(source, columns, taxonomy, n_features=width, fixed=True, skip_bad=skip_bad)
     predicted: list[Any] = []
     reached = Reached(promise)
-    with Progress("answered", len(data.y)) as progress:
+    with on_engine(engine, address), Progress("answered", len(data.y)) as progress:
         for first in range(0, len(data.y), loaded.chunk_rows):
             predicted += loaded.labels(data.rows[first : first + loaded.chunk_rows])
             if promise:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import out, say, solver_progress, table
+from taxolearn.cli.console import on_engine, out, say, solver_progress, table
 from taxolearn.cli.method_list import find_method, graph_of, make_estimator, parse_settings
 from taxolearn.cli.options import (
+    Address,
     Delimiter,
     Encoding,
+    Engine,
     Format,
     GraphFile,
     Jobs,
@@ -93,6 +95,8 @@ def fit(
     ] = None,
     valid: Annotated[str | None, typer.Option("--valid", help="File of rows to score instead.")] = None,
     seed: Seed = 0,
+    engine: Engine = None,
+    address: Address = None,
 ) -> int:
     """Learn a model from labelled rows and save it; print its certificate and its score on held-out rows.
 
@@ -145,7 +149,7 @@ def fit(
             fixed=True,
         )
     say(f"{len(data.y):,} rows from {source.name}, {data.taxonomy_text}")
-    with about(source):
+    with about(source), on_engine(engine, address):
         model = _learn(estimator, data)
     tried = getattr(model.fitted, "tried_", [])
     if tried:

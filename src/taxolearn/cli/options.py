@@ -79,6 +79,18 @@ Tol = Annotated[
 ]
 Ngrams = Annotated[str, typer.Option("--ngrams", help="Lengths of word n-grams, as 1-2.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is one a core.")]
+Engine = Annotated[
+    str | None,
+    typer.Option("--engine", help="Where tasks run: serial, threads, ray or joblib.", show_default="threads"),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="Of the Ray cluster: auto, host:port, or local to start one here.",
+        show_default="auto",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random choice.")]
 CsvSafe = Annotated[
     bool,

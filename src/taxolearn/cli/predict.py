@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import Progress, say
+from taxolearn.cli.console import Progress, on_engine, say
 from taxolearn.cli.options import (
+    Address,
     CsvSafe,
     Decision,
     Delimiter,
     Encoding,
+    Engine,
     Format,
     Inner,
     ModelFolder,
@@ -78,6 +80,8 @@ def predict(
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     skip_bad: SkipBad = None,
+    engine: Engine = None,
+    address: Address = None,
 ) -> None:
     """Answer each row of a file, or of standard input, with path, score and probability.
 
@@ -132,7 +136,7 @@ def predict(
         loaded.check_takes(open_source(STDIN, "lines"))
         texts = sentence or []
         chunks = iter([(texts, [()] * len(texts), range(1, len(texts) + 1))])
-    with text_output(output) as stream, Progress("answered") as progress:
+    with on_engine(engine, address), text_output(output) as stream, Progress("answered") as progress:
         write = answer_writer(stream, answers_format, kept if source is not None else (), csv_safe)
         reached = Reached(promise)
         for batch, kept_values, numbers in chunks:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taxolearn.cli.console import Progress, out, say, solver_progress
+from taxolearn.cli.console import Progress, on_engine, out, say, solver_progress
 from taxolearn.cli.method_list import find_method, make_estimator
 from taxolearn.cli.options import (
+    Address,
     Delimiter,
     Encoding,
+    Engine,
     Format,
     Jobs,
     Label,
@@ -86,6 +88,8 @@ def select(
     ngrams: Ngrams = "1-2",
     jobs: Jobs = -1,
     seed: Seed = 0,
+    engine: Engine = None,
+    address: Address = None,
 ) -> int:
     """Try methods along a grid of lambda, keep the best on held-out rows, fit it on all rows and save it.
 
@@ -122,7 +126,7 @@ def select(
     tree = None if taxonomy is None else read_taxonomy(taxonomy)
     data = read_labelled(source, columns, tree, skip_bad=skip_bad)
     settings = {"n_jobs": jobs, "max_seconds": max_seconds, "random_state": seed}
-    with about(source):
+    with about(source), on_engine(engine, address):
         if metric == "tree_loss" and data.taxonomy is None:
             raise DataError("--metric tree_loss needs a taxonomy; give --taxonomy, --sep or --level")
         candidates = _candidates(method, data.taxonomy, tol, settings)

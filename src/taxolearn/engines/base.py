@@ -18,6 +18,31 @@ TaskFunction = Callable[[Any, Any, "Clock"], Any]
 OnResult = Callable[[Any, Any], None]
 
 
+class Held:
+    """Arrays that an engine keeps for tasks elsewhere; `value` is what they are here.
+
+    >>> held(Held("arrays")), held("arrays")
+    ('arrays', 'arrays')
+    """
+
+    def __init__(self, value: Any, reference: Any = None) -> None:
+        self.value, self.reference = value, reference
+
+
+def held(shared: Any) -> Any:
+    """What tasks in this process read of what an engine shares.
+
+    >>> held((1, Held(2)))
+    (1, 2)
+    """
+    if isinstance(shared, Held):
+        return shared.value
+    if isinstance(shared, tuple) and any(isinstance(part, Held) for part in shared):
+        parts = [held(part) for part in shared]
+        return type(shared)._make(parts) if hasattr(shared, "_make") else tuple(parts)
+    return shared
+
+
 class Outcome(Enum):
     """How a piece of work ended.
 
@@ -78,8 +103,8 @@ class Engine(Protocol):
 
     >>> from taxolearn.engines import ThreadEngine
     >>> engine: Engine = ThreadEngine(2)
-    >>> engine.n_workers, engine.shares_memory
-    (2, True)
+    >>> engine.n_workers, engine.n_processes
+    (2, 1)
     """
 
     @property
@@ -87,11 +112,17 @@ class Engine(Protocol):
         """How many tasks run at once."""
 
     @property
-    def shares_memory(self) -> bool:
-        """Whether a task sees, and may write to, the arrays of the caller."""
+    def n_processes(self) -> int:
+        """How many tasks run at once that share no memory: 1 where all run in this process."""
 
     def share(self, arrays: Any) -> Any:
-        """Arrays that many tasks read, put where all workers can read them; what `map` takes as `shared`."""
+        """Arrays that the tasks of several `map` read, put once where all workers can read them.
+
+        What it returns stands for them in `shared`, or in a field of a task.
+        """
+
+    def keep(self, value: Any) -> Any:
+        """As `share`, until another value is kept: a model that answers one batch of rows after the other."""
 
     def map(
         self, function: TaskFunction, shared: Any, tasks: Sequence[Any], clock: Clock, on_result: OnResult
@@ -99,7 +130,7 @@ class Engine(Protocol):
         """Call function(shared, task, clock) for every task; `on_result(task, result)` runs in the calling thread.
 
         When the clock is late, or its stop flag is raised, running tasks return what they have, and tasks not yet
-        begun are dropped.
+        begun are dropped. A task elsewhere has a clock of its own, which ends with this one.
         """
 
     def close(self) -> None:

@@ -7,14 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from taxolearn.engines.base import Clock, Engine, OnResult, Outcome, TaskFunction
+from taxolearn.engines.base import Clock, Engine, OnResult, Outcome, TaskFunction, held
+from taxolearn.engines.choice import current_engine
+from taxolearn.engines.elsewhere import outer_clock
+from taxolearn.engines.frozen import frozen
 from taxolearn.engines.interrupts import Request, interrupts
 from taxolearn.engines.threads import ThreadEngine
 
 
 @dataclass
 class Run:
-    """What a solver works through: tasks go to the engine, the clock and Ctrl-C say when to stop.
+    """What a solver works through: tasks go to an engine, the clock and Ctrl-C say when to stop.
+
+    `engine` has threads of this process, whose tasks may write to common arrays. `cluster` takes tasks that return
+    all they find; it is the same one unless the user has chosen another by `taxolearn.engine`.
 
     >>> def double(shared, task, clock):
     ...     return 2 * task
@@ -24,9 +30,22 @@ class Run:
     """
 
     engine: Engine
+    cluster: Engine
     clock: Clock
     request: Request = field(default_factory=Request)
     outcome: Outcome = Outcome.COMPLETED
+
+    def share(self, arrays: Any) -> Any:
+        """Arrays for the tasks of several `map` with `anywhere`, for reading only.
+
+        >>> import numpy as np
+        >>> def first(shared, task, clock):
+        ...     return shared[0].tolist()
+        >>> with running() as run:
+        ...     run.map(first, run.share((np.ones(2),)), [None], anywhere=True)
+        [[1.0, 1.0]]
+        """
+        return self.cluster.share(frozen(arrays))
 
     def map(
         self,
@@ -37,12 +56,14 @@ class Run:
         *,
         light: bool = False,
         keep: bool = True,
+        anywhere: bool = False,
     ) -> list[Any]:
         """The results of function(shared, task, clock) in the order of the tasks, None for those that were dropped.
 
         `on_result(task, result)` is called here as results come in. `light` tasks take milliseconds at most; they
         run in this thread, and cost no hand-over. Without `keep` only `on_result` gets the results: where they are
-        large, memory never holds all of them.
+        large, memory never holds all of them. Tasks that may run `anywhere` are top-level functions on plain values,
+        and write to nothing that is not theirs.
 
         >>> with running(max_seconds=0.0) as run:
         ...     run.map(lambda shared, task, clock: task, None, [1, 2], light=True), run.outcome.value
@@ -50,10 +71,11 @@ class Run:
         """
         results: list[Any] = [None] * len(tasks)
         if light:
+            known = held(shared)
             for place, task in enumerate(tasks):
                 if self.over():
                     break
-                result = function(shared, task, self.clock)
+                result = function(known, held(task), self.clock)
                 if on_result is not None:
                     on_result(task, result)
                 if keep:
@@ -68,7 +90,8 @@ class Run:
                 on_result(task, result)
 
         numbered = list(enumerate(tasks))
-        found = self.engine.map(_numbered, (function, shared), numbered, self.clock, collect)
+        engine = self.cluster if anywhere else self.engine
+        found = engine.map(_numbered, (function, shared), numbered, self.clock, collect)
         self._end(found)
         return results
 
@@ -97,7 +120,7 @@ class Run:
 
 def _numbered(work: tuple[TaskFunction, Any], numbered: tuple[int, Any], clock: Clock) -> Any:
     function, shared = work
-    return function(shared, numbered[1], clock)
+    return function(shared, held(numbered[1]), clock)
 
 
 @contextmanager
@@ -105,6 +128,8 @@ def running(
     engine: Engine | None = None, max_seconds: float | None = None, *, to_the_end: bool = False
 ) -> Iterator[Run]:
     """A run on the engine, or on one thread of its own; Ctrl-C raises its stop flag.
+
+    What may run anywhere goes to the engine that the user has chosen by `taxolearn.engine`, if there is one.
 
     A request that came before, inside the same fit, ends it at its first look. Work that must be done `to_the_end`,
     such as a certificate, takes no notice of requests; the second Ctrl-C still leaves at once.
@@ -114,16 +139,21 @@ def running(
     False
     """
     own = ThreadEngine() if engine is None else None
+    here: Engine = own or engine  # type: ignore[assignment]
+    cluster = current_engine() or here
     clock = Clock(max_seconds)
     try:
         with interrupts() as request:
             if to_the_end:
                 request.heard = request.heard or request.pressed
-                yield Run(own or engine, clock)  # type: ignore[arg-type]
+                yield Run(here, cluster, clock)
                 request.heard = request.heard or request.pressed
                 return
+            outer = outer_clock()
+            if outer is not None:
+                clock.stop = outer.stop  # a task that is told to stop passes it on
             with request.raising(clock.stop):
-                yield Run(own or engine, clock, request)  # type: ignore[arg-type]
+                yield Run(here, cluster, clock, request)
     finally:
         if own is not None:
             own.close()

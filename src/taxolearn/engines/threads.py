@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Any, Self
 
-from taxolearn.engines.base import Clock, OnResult, Outcome, TaskFunction, worker_count
-
-_SECONDS_BETWEEN_LOOKS = 0.1  # at the clock, while workers compute
+from taxolearn.engines.base import Clock, OnResult, Outcome, TaskFunction, held, worker_count
+from taxolearn.engines.pool import Workers, hand_out
 
 
 class ThreadEngine:
@@ -25,7 +24,7 @@ class ThreadEngine:
     <Outcome.COMPLETED: 'completed'>
     """
 
-    shares_memory = True
+    n_processes = 1
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_workers = worker_count(n_jobs)
@@ -38,6 +37,14 @@ class ThreadEngine:
         'arrays'
         """
         return arrays
+
+    def keep(self, value: Any) -> Any:
+        """The value itself.
+
+        >>> ThreadEngine().keep("model")
+        'model'
+        """
+        return value
 
     def close(self) -> None:
         """End the threads; the next `map` would start new ones.
@@ -65,35 +72,13 @@ class ThreadEngine:
         """
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_workers)
-        pool, outcome = self._pool, Outcome.COMPLETED
-        waiting = list(reversed(tasks))
-        running: dict[Future[Any], Any] = {}
-
-        def end(early: Outcome) -> Outcome:
-            clock.stop[0] = 1
-            waiting.clear()
-            return early
-
-        while waiting or running:
-            try:
-                while waiting and len(running) < self.n_workers:
-                    task = waiting.pop()
-                    running[pool.submit(function, shared, task, clock)] = task
-                done, _ = wait(running, timeout=_SECONDS_BETWEEN_LOOKS, return_when=FIRST_COMPLETED)
-                for future in [future for future in running if future in done]:
-                    on_result(running.pop(future), future.result())
-                if outcome is Outcome.COMPLETED and clock.stop[0]:  # what just ended may have been cut short
-                    outcome = end(Outcome.INTERRUPTED)
-                if outcome is Outcome.COMPLETED and clock.late and (waiting or running):
-                    outcome = end(Outcome.TIME_LIMIT)
-            except KeyboardInterrupt:  # of a callback, or where requests are not listened to
-                if outcome is Outcome.INTERRUPTED:
-                    raise  # asked twice: leave at once
-                outcome = end(Outcome.INTERRUPTED)
-            except BaseException:
-                clock.stop[0] = 1
-                wait(
-                    running
-                )  # nobody will read what they finish, but nothing may write on behind the caller's back
-                raise
-        return outcome
+        pool, known = self._pool, held(shared)
+        workers = Workers(
+            self.n_workers,
+            lambda task: pool.submit(function, known, task, clock),
+            lambda futures, seconds: wait(futures, timeout=seconds, return_when=FIRST_COMPLETED).done,
+            lambda future: future.result(),
+            lambda futures: None,  # all look at the clock's flag
+            lambda futures: wait(futures) and None,
+        )
+        return hand_out(workers, tasks, clock, on_result)

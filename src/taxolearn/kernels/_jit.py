@@ -7,12 +7,13 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 
 _KEPT = 4  # versions of the sources whose compiled kernels are kept
 _PREFIX = "kernels-"
@@ -26,6 +27,28 @@ def kernel(function: Any) -> Any:
         return numba.njit(nogil=True)(function)
     with _numba_keeps_in(folder):
         return numba.njit(nogil=True, cache=True)(function)
+
+
+class _First(event.Listener):
+    """Tells of the first compilation only: they come by the dozen."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell: Callable[[], None] | None = tell
+
+    def on_start(self, event: Any) -> None:
+        tell, self._tell = self._tell, None
+        if tell is not None:
+            tell()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def on_compilation(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` once, when the first kernel is compiled inside this context; those that were kept are only read."""
+    with event.install_listener("numba:compile", _First(tell)):
+        yield
 
 
 @cache

@@ -289,47 +289,40 @@ def _price_class(loss, sign, cost, scores, w, bias, dual, working, losses):
     return primal, gap, outside
 
 
-@kernel
 def solve_block(
-    loss,
-    sparse_dual,
-    rows,
-    squares,
-    positive_indptr,
-    positive_rows,
-    classes,
-    row_weight,
-    positive_weight,
-    negative_weight,
-    bias_feature,
-    tol,
-    max_epochs,
-    seed,
-    stop,
-    weights,
-    biases,
-    duals,
-    report,
-):
+    loss, sparse_dual, rows, squares, positive_indptr, positive_rows, classes, row_weight, positive_weight,
+    negative_weight, bias_feature, tol, max_epochs, seed, stop, weights, biases, duals, report,
+) -> None:  # fmt: skip
     """Solve the one-vs-rest problems of `classes`.
 
-    Fills weights (block x features), biases, duals (block x rows) and the report.
+    Fills weights (block x features), biases, duals (block x rows) and the report. Few rows need no choice of the first
+    ones, and its kernel is not compiled for them.
     """
     n = squares.shape[0]
+    # one stream per class: the answer does not depend on how classes are grouped
+    state = (seed + classes).astype(np.uint64) * np.uint64(2654435761) + np.uint64(88172645463325252)
+    grow = sparse_dual and n > MAX_ROWS_UNSHRUNK
+    working = np.full((len(classes), n), not grow, dtype=np.uint8)
+    if grow:
+        _first_rows(rows, positive_indptr, positive_rows, classes, weights.shape[1], state, working)
+    _solve_block(
+        loss, sparse_dual, rows, squares, positive_indptr, positive_rows, classes, row_weight, positive_weight,
+        negative_weight, bias_feature, tol, max_epochs, state, grow, working, stop, weights, biases, duals, report,
+    )  # fmt: skip
+
+
+@kernel
+def _solve_block(
+    loss, sparse_dual, rows, squares, positive_indptr, positive_rows, classes, row_weight, positive_weight,
+    negative_weight, bias_feature, tol, max_epochs, state, grow, working, stop, weights, biases, duals, report,
+):  # fmt: skip
+    """`solve_block` from the rows that are marked as `working` on."""
+    n = squares.shape[0]
     width = classes.shape[0]
-    state = np.empty(width, dtype=np.uint64)
-    for b in range(width):  # one stream per class: the answer does not depend on how classes are grouped
-        state[b] = np.uint64(seed + classes[b]) * np.uint64(2654435761) + np.uint64(88172645463325252)
     sign = np.empty(n)
     cost = np.empty(n)
     losses = np.empty(n)
     goals = np.zeros(width)
-    grow = sparse_dual and n > MAX_ROWS_UNSHRUNK
-    working = np.zeros((width, n), dtype=np.uint8)
-    if grow:
-        _first_rows(rows, positive_indptr, positive_rows, classes, weights.shape[1], state, working)
-    else:
-        working[:, :] = 1
 
     first = True
     relative = 0.2 if grow else 0.5 * tol  # of a first working set's own primal: no more before it has grown

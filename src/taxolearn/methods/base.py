@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,16 @@ from taxolearn.explain import Explanation, explain, one_row
 from taxolearn.methods.fitted import Fitted
 from taxolearn.methods.inputs import check_rows, names_array
 from taxolearn.methods.parameters import estimator, parameter
+from taxolearn.methods.spreading import Question, ask
 from taxolearn.methods.stopping import StopsWhenUnsure
 from taxolearn.problem import Problem, align_labels
 from taxolearn.problem.inputs import check_sample_weight
 from taxolearn.storage.classifiers import pack_classifier, unpack_classifier
 from taxolearn.storage.writing import save_model
 from taxolearn.structure import Taxonomy
+
+if TYPE_CHECKING:
+    from taxolearn.report import Report
 
 
 def _threads(name: str, value: Any) -> None:
@@ -81,8 +85,8 @@ class VectorClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator):
         array([ True])
         """
         rows = self._rows(X)
-        scores = self.decoder_.scores(self.vectors_, rows, n_threads=self._n_threads)
-        return 0.5 * (scores[:, 1] - scores[:, 0]) if self._binary else scores
+        scores = ask(Question(self.decoder_, self.vectors_, "scores", {}), rows, self._n_threads)
+        return np.asarray(0.5 * (scores[:, 1] - scores[:, 0]) if self._binary else scores)
 
     def predict(
         self,
@@ -156,8 +160,10 @@ class VectorClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator):
         rows = self._rows(X)
         decoder, names = self._deciding(decision, inner)
         if k is None:
-            return decoder.decode(self.vectors_, rows, beam=beam, n_threads=self._n_threads), names
-        best, scores = decoder.top_k(self.vectors_, rows, k, beam=beam, n_threads=self._n_threads)
+            question = Question(decoder, self.vectors_, "decode", {"beam": beam})
+            return ask(question, rows, self._n_threads), names
+        question = Question(decoder, self.vectors_, "top_k", {"k": k, "beam": beam})
+        best, scores = ask(question, rows, self._n_threads)
         return Answers(best.shape[1] * np.arange(len(best) + 1), best.ravel(), scores.ravel()), names
 
     def _deciding(self, decision: Any, inner: bool = False) -> tuple[Decoder, npt.NDArray[Any]]:
@@ -232,7 +238,8 @@ class VectorClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator):
         """
         rows = self._rows(X)
         decoder, names = self._deciding(decision, inner)
-        best, scores = decoder.top_k(self.vectors_, rows, k, beam=beam, n_threads=self._n_threads)
+        question = Question(decoder, self.vectors_, "top_k", {"k": k, "beam": beam})
+        best, scores = ask(question, rows, self._n_threads)
         if not probability:
             return names[best], scores
         if inner:
@@ -303,6 +310,20 @@ class VectorClassifier(StopsWhenUnsure, Fitted, ClassifierMixin, BaseEstimator):
             raise DataError(f"explain takes one row, not {rows.shape[0]}; call it for each row")
         label: Hashable = names[decoder.top_k(self.vectors_, rows, 1)[0][0]].tolist()[0]
         return label
+
+    def report(self, X: Any, y: Any, **options: Any) -> Report:
+        """What the model knows, where it fails and what to do about it, on labelled rows that it was not fitted on.
+
+        The result is a plain dict, `data`; `save("report.html")` writes one page, .md and .json the same. Options:
+        `title`, `n_examples` (rows that are explained) and `n_words` (of each node).
+
+        >>> from taxolearn import OneVsRestSVM
+        >>> OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).report([[2.0], [3.0]], ["b", "a"])
+        Report(2 rows, accuracy 0.5000)
+        """
+        from taxolearn.report import Report, collect
+
+        return Report(collect(self, X, y, **options))
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a folder (no pickle; replaces an older model there atomically).

@@ -1,14 +1,46 @@
-"""Intercepts for classes without rows."""
+"""Classes without rows: whether they are classes, and their intercepts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.objective import Objective, Parts
 from taxolearn.solvers import Solution
+
+
+@estimator
+class EmptyClasses:
+    """Methods that let the user say whether leaves without rows are classes.
+
+    >>> from taxolearn import RecursiveSVM, Taxonomy
+    >>> tree = Taxonomy.from_paths(["all/cat/lion", "all/cat/lynx", "all/dog"])
+    >>> RecursiveSVM(tree, empty_classes="drop").fit([[0.0], [1.0]], ["lion", "dog"]).classes_.tolist()
+    ['lion', 'dog']
+    """
+
+    empty_classes: Literal["drop", "keep"] = parameter(
+        default="keep",
+        doc=(
+            'Leaves of the taxonomy without rows: "keep" makes them classes, which may be answered, "drop" does not; '
+            "a taxonomy that is much larger than what the rows know of it is then learned much sooner."
+        ),
+        choices=("drop", "keep"),
+    )
+
+
+def on_empty_classes(model: Any) -> Literal["drop", "keep"]:
+    """What a method does with leaves that have no rows: as the user says where that can be said, else its own way.
+
+    >>> from taxolearn import OneVsRestSVM, RecursiveSVM
+    >>> on_empty_classes(OneVsRestSVM()), on_empty_classes(RecursiveSVM())
+    ('drop', 'keep')
+    """
+    found: Literal["drop", "keep"] = getattr(model, "empty_classes", model._empty_classes)
+    return found
 
 
 def with_borrowed_intercepts(objective: Objective | Parts, solution: Solution) -> Solution:

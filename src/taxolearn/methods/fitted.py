@@ -36,7 +36,7 @@ class Fitted:
         "history_": "list of Progress: Bounds and seconds after each pass.",
         "n_features_in_": "int: Number of features.",
         "feature_names_in_": "array: Names of the features, where X was a table with names.",
-        "data_": "dict: Number of rows and a fingerprint of what the model was fitted on.",
+        "data_": "dict: Number of rows, of all and of each class, and a fingerprint of what the model was fitted on.",
     }
     vectors_: Vectors
     decoder_: Decoder

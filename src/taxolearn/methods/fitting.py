@@ -22,7 +22,7 @@ from taxolearn.errors import DataError
 from taxolearn.losses import LOSSES, Loss
 from taxolearn.methods.base import VectorClassifier
 from taxolearn.methods.checkpoint import Checkpoint
-from taxolearn.methods.empty_classes import with_borrowed_intercepts
+from taxolearn.methods.empty_classes import on_empty_classes, with_borrowed_intercepts
 from taxolearn.methods.held_out import held_out_parts
 from taxolearn.methods.inputs import check_rows, check_seed, check_targets
 from taxolearn.methods.migrating import migrate
@@ -151,7 +151,7 @@ class CertifiedClassifier(VectorClassifier):
             self.taxonomy,
             sample_weight=sample_weight,
             class_weight=self.class_weight,
-            empty_classes=self._empty_classes,
+            empty_classes=on_empty_classes(self),
             checked=True,
             build=True,
             leaf_only=self.leaf_only,
@@ -177,7 +177,7 @@ class CertifiedClassifier(VectorClassifier):
             if hasattr(self, "vectors_"):
                 del self.vectors_  # a fit that fails from here on must not leave a mixture of two models
             self._remember_labels(problem, y)
-            self.data_ = {"rows": problem.n_rows, "fingerprint": data}
+            self.data_ = {**problem.counts(), "fingerprint": data}
             objective = self._objective(problem)
             check_sizes(problem, float(self.C), self._bias_feature)
             limits = self._limits(objective, seed, engine)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.errors import DataError
 from taxolearn.losses import LOSSES
+from taxolearn.methods.empty_classes import on_empty_classes
 from taxolearn.methods.fitting import CertifiedClassifier
 from taxolearn.methods.inputs import check_rows
 from taxolearn.methods.parameters import estimator
@@ -140,7 +141,7 @@ class GrowsClasses(CertifiedClassifier):
         self._check_parameters()
         rows = check_rows(self, X_new, reset=False)
         problem, y = grown_problem(
-            kept.problem, taxonomy, rows, y_new, sample_weight, self.class_weight, self._empty_classes
+            kept.problem, taxonomy, rows, y_new, sample_weight, self.class_weight, on_empty_classes(self)
         )
         dual = grown_dual(kept.problem, problem, kept.dual * (self.C / kept.C))
         before = dict(self.__dict__)

@@ -40,10 +40,14 @@ def held_out_parts(
 ) -> list[Split]:
     """The rows held out at once, or (unless `once`) where these are fewer than `enough`, five parts by turns.
 
+    Where most rows are of classes with fewer than five rows there are as many parts as these have rows: then every part
+    has one row of each class. With more parts, the class of a held-out row would have fewer rows left than its rivals
+    have, and a method that learns how frequent classes are would be wrong about nearly all held-out rows.
+
     >>> from taxolearn.problem import make_problem
     >>> problem = make_problem([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
     >>> [len(held) for held, _ in held_out_parts(problem, 0.2, 0)]
-    [1, 1, 1, 1]
+    [2, 2]
     """
     for alone in (False, True):
         found = _parts(problem, _Groups(problem, seed, alone=alone), share, once, enough)
@@ -61,7 +65,8 @@ def _parts(problem: Problem, groups: _Groups, share: float, once: bool, enough: 
         return _split(problem, groups, groups.order, share * total)
     first = np.array([int(mine[0]) if len(mine) else -1 for mine in map(groups.labels, groups.order)])
     stratified = groups.order[np.argsort(first, kind="stable")]
-    folds = (_split(problem, groups, stratified[fold::_FOLDS], total) for fold in range(_FOLDS))
+    n_folds = int(np.clip(np.median(np.bincount(first + 1)[first + 1]), 2, _FOLDS)) if len(first) else _FOLDS
+    folds = (_split(problem, groups, stratified[fold::n_folds], total) for fold in range(n_folds))
     return [part for parts in folds for part in parts]
 
 

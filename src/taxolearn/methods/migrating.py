@@ -25,6 +25,7 @@ from taxolearn.methods.carrying import (
     join_classes,
     join_parts,
 )
+from taxolearn.methods.empty_classes import on_empty_classes
 from taxolearn.methods.inputs import check_rows
 from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem, encode_labels, make_problem
@@ -232,7 +233,7 @@ def _make(model: Any, rows: Any, y: Any, taxonomy: Taxonomy, weights: Any) -> Pr
         taxonomy,
         sample_weight=weights,
         class_weight=model.class_weight,
-        empty_classes=model._empty_classes,
+        empty_classes=on_empty_classes(model),
         checked=True,
         leaf_only=model.leaf_only,
     )
@@ -351,7 +352,7 @@ def _take_over(new: Any, problem: Problem, joined: Joined, names: Any, *, whole:
     new._remember_labels(problem, names)
     # with rows left out no fit of the rows at hand has these vectors: a later migration must not take them for one
     mark = problem.fingerprint() if whole else "rows were left out"
-    new.data_ = {"rows": problem.n_rows, "fingerprint": mark}
+    new.data_ = {**problem.counts(), "fingerprint": mark}
     new.decoder_, new.calibration_ = new._decoder(problem), None
     new.n_iter_, new.history_ = joined.n_iter, joined.history
     new.certificate_ = joined.certificate.decided(new.tol)

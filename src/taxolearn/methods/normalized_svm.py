@@ -6,6 +6,7 @@ from typing import Any
 
 from taxolearn.errors import DataError
 from taxolearn.losses import StructuredHinge, structured_hinge
+from taxolearn.methods.empty_classes import EmptyClasses
 from taxolearn.methods.inner_labels import OwnLeaves
 from taxolearn.methods.label_sets import SetMethod
 from taxolearn.methods.own_nodes import rule_with_own_nodes
@@ -28,7 +29,7 @@ def _ten_or_thirteen(name: str, value: Any) -> None:
 
 
 @estimator
-class NormalizedHierarchicalSVM(OwnLeaves, SetMethod):
+class NormalizedHierarchicalSVM(EmptyClasses, OwnLeaves, SetMethod):
     """Hierarchical SVM whose node scales and margins are normalised, so that deep classes do not come cheaper
     than shallow ones (NHSVM; Choi, Sasaki, Srebro, sections 5 and 5.1).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from taxolearn.decoders import best_or_thresholds
+from taxolearn.methods.empty_classes import EmptyClasses
 from taxolearn.methods.growing import GrowsClasses
 from taxolearn.methods.parameters import estimator, parameter, positive
 from taxolearn.methods.path_scales import PathScales
@@ -14,7 +15,7 @@ from taxolearn.ties import PathSum
 
 
 @estimator
-class Recursive(GrowsClasses, PathScales, TiedIntercepts):
+class Recursive(EmptyClasses, GrowsClasses, PathScales, TiedIntercepts):
     """Base of RecursiveSVM and RecursiveLogistic.
 
     >>> from taxolearn import RecursiveSVM

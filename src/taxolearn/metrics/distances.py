@@ -8,6 +8,7 @@ import numpy as np
 
 from taxolearn.metrics._rows import (
     FloatArray,
+    IntArray,
     LabelSets,
     checked,
     label_sets,
@@ -45,6 +46,21 @@ def tree_loss(
     taxonomy = required(taxonomy, "tree_loss")
     true, pred, weights = checked(y_true, y_pred, taxonomy, sample_weight)
     return weighted_mean(_row_losses(taxonomy, or_root(label_sets(true)), or_root(label_sets(pred))), weights)
+
+
+def row_losses(
+    taxonomy: Taxonomy, true_indptr: IntArray, true: IntArray, pred_indptr: IntArray, pred: IntArray
+) -> FloatArray:
+    """The tree loss of every row, of sets of node ids given as CSR.
+
+    >>> from taxolearn import Taxonomy
+    >>> taxonomy = Taxonomy.from_paths(["animal/cat", "animal/dog", "plant/tree"])
+    >>> one = np.arange(3)
+    >>> row_losses(taxonomy, one, taxonomy.ids_of(["cat", "cat"]), one, taxonomy.ids_of(["dog", "tree"])).tolist()
+    [1.0, 2.0]
+    """
+    true_sets, pred_sets = LabelSets(true_indptr, true), LabelSets(pred_indptr, pred)
+    return _row_losses(taxonomy, or_root(true_sets), or_root(pred_sets))
 
 
 def _row_losses(taxonomy: Taxonomy, true: LabelSets, pred: LabelSets) -> FloatArray:

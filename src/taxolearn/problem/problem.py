@@ -141,6 +141,15 @@ class Problem:
         sums = np.asarray(self.targets @ self.positive_weight)
         return self.row_weight * np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
 
+    def counts(self) -> dict[str, Any]:
+        """How many rows there are, and how many of each class.
+
+        >>> make_problem([[0.0], [1.0], [2.0]], ["a", "b", "b"]).counts()
+        {'rows': 3, 'class_rows': [1, 2]}
+        """
+        of_class = np.bincount(self.targets.indices, minlength=self.n_classes)
+        return {"rows": self.n_rows, "class_rows": of_class.tolist()}
+
     def fingerprint(self) -> str:
         """A hash of the rows, their labels and their weights: equal data give equal fingerprints.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-_LEAST = 10.0  # CPU seconds that a search may take however quick a fit is
+_LEAST = 30.0  # CPU seconds that a search may take however quick a fit is
 _FLAT_FITS = 8.0  # that a search may cost: with the last fit, and the scores, it is about ten
 
 
@@ -12,7 +12,7 @@ class Budget:
     """What is left for trials.
 
     With `max_seconds`, seconds of the clock; without, so many CPU seconds as eight flat fits take, which the first
-    trial tells, and ten at least. A small problem has no limit: its search takes seconds, and does not depend on the
+    trial tells, and thirty at least. A small problem has no limit: its search takes seconds, and does not depend on the
     machine.
 
     >>> budget = Budget(None, small=True)

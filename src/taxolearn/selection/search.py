@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,11 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from taxolearn.decoders import Link, fit_link, link_of
+from taxolearn.decoders import Link, common_threshold, fit_link, link_of, tune_thresholds
 from taxolearn.errors import EmptyClassWarning
 from taxolearn.methods.held_out import Split
 from taxolearn.problem import Problem
+from taxolearn.selection.attempts import Attempt, Candidate, Option
 from taxolearn.selection.budget import Budget
 from taxolearn.selection.measures import Measure, Score
 from taxolearn.selection.row_labels import RowLabels
@@ -25,75 +26,23 @@ from taxolearn.solvers import Status
 
 STEP = 4.0  # from one C to the next
 C_RANGE = (1e-8, 1e8)
-_TRIAL_TOL = 1e-2  # certified gap of the fits that are compared; the first has that of the last fit, and tells its cost
 _LOSER = 3.0  # standard errors below the best at which a candidate's path is not followed
 _CLEAR = 2.0  # standard errors by which a plain attempt must be beaten
 _FEW_ROWS = 100  # held-out rows below which nobody is left behind, and nothing is clear
+_PATH_ROWS = 200  # held-out rows that C is looked for on, if there are so many
 _MOST = 6  # that go on to the next fold
+_SERVED = {"micro_f1": "micro", "macro_f1": "macro"}  # what thresholds are tuned for, by metric
 _ALIVE = 2.0  # standard errors below the best up to which a trial goes on to the next fold
-
-
-class Candidate(NamedTuple):
-    """An estimator, the C that its path begins with, and whether it is one of those that others must clearly beat
-    (flat ones); simpler ones come first.
-
-    >>> from taxolearn import OneVsRestSVM
-    >>> Candidate(OneVsRestSVM(), 1.0).C
-    1.0
-    """
-
-    estimator: Any
-    C: float = 1.0
-    plain: bool = False
-
-
-@dataclass(eq=False)
-class Attempt:
-    """One candidate at one C: what it answered on the held-out rows of each fold, by decision.
-
-    >>> Attempt(0, 1.0).n_folds
-    0
-    """
-
-    candidate: int
-    C: float
-    answers: list[dict[str, Any]] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
-    gap: float = 0.0
-    certified: bool = True
-    seconds: float = 0.0
-
-    @property
-    def n_folds(self) -> int:
-        """Folds that it was tried on.
-
-        >>> Attempt(0, 1.0, [{}]).n_folds
-        1
-        """
-        return len(self.answers)
-
-
-class Option(NamedTuple):
-    """A decision of an attempt, with its scores: what is chosen among.
-
-    >>> Option(Attempt(0, 1.0), "best", None, None).decision
-    'best'
-    """
-
-    attempt: Attempt
-    decision: str
-    score: Any  # by the metric asked for
-    second: Any  # among those within one standard error; None without a taxonomy
 
 
 @dataclass(eq=False)
 class _Path:
-    """A candidate on its way along C on the first fold, with the last model, which the next one starts from."""
+    """A candidate on its way along C on the first folds, with the last models, which the next ones start from."""
 
     candidate: int
     C: float
     best: Attempt | None = None
-    model: Any = None
+    models: dict[int, Any] = field(default_factory=dict)
     seconds: float = 0.0
     n_steps: int = 0
 
@@ -125,25 +74,32 @@ class Race:
     ) -> None:
         self._problem, self._labels, self._folds = problem, labels, folds
         self._candidates, self.decisions = candidates, decisions
+        if any(one.plain for one in candidates) and sum(len(held) for held, _ in folds) < _FEW_ROWS:
+            self.decisions = decisions[:1]  # nothing else could be chosen: see `choice`
+            self._racing = [number for number, one in enumerate(candidates) if one.plain]
+        else:
+            self._racing = list(range(len(candidates)))
         self.measure, self._second, self._on_trial = measure, second, on_trial
         self.attempts: list[Attempt] = []
         self._known: dict[tuple[int, str, str, int], Score] = {}
         self.n_folds = 0  # on which all that are left were tried
+        sizes = np.cumsum([len(held) for held, _ in folds])
+        self._first_folds = min(len(folds), int(np.searchsorted(sizes, _PATH_ROWS)) + 1)
 
     def run(self, budget: Budget) -> Option:
         """Race within the budget; the choice."""
-        paths = [_Path(number, one.C) for number, one in enumerate(self._candidates)]
+        paths = [_Path(number, self._candidates[number].C) for number in self._racing]
         for path in paths:
             self._step(path, path.C, budget)
         for path in sorted((path for path in paths if path.best is not None), key=self._path_order):
             self._climb(path, budget)
-        self.n_folds = 1
-        for fold in range(1, len(self._folds)):
+        self.n_folds = self._first_folds
+        for fold in range(self._first_folds, len(self._folds)):
             alive = self._alive()
-            while len(alive) > 1 and not budget.allows(_seconds_per_fold(alive)):
-                alive = alive[: len(alive) // 2]
-            if not budget.allows(_seconds_per_fold(alive)):
-                break
+            while len(alive) > 2 and not budget.allows(_seconds_per_fold(alive)):
+                alive = alive[: max(2, len(alive) // 2)]
+            if len(alive) < 2 or not budget.allows(_seconds_per_fold(alive)):
+                break  # one alone has nothing to be compared with
             self._next_fold(alive, fold)
         return self.choice()
 
@@ -156,7 +112,7 @@ class Race:
         self.n_folds = fold + 1
 
     def _climb(self, path: _Path, budget: Budget) -> None:
-        """Along C while answers on the first fold get better: up first, and down if that was worse at once."""
+        """Along C while answers on the first folds get better: up first, and down if that was worse at once."""
         for factor in (STEP, 1.0 / STEP):
             C, climbed = path.C * factor, False
             while C_RANGE[0] <= C <= C_RANGE[1] and not self._lost(path):
@@ -170,11 +126,12 @@ class Race:
                 return
 
     def _step(self, path: _Path, C: float, budget: Budget) -> bool:
-        """One trial on the first fold, if there is time for it."""
+        """One trial on the first folds, if there is time for it."""
         if self.attempts and not budget.allows(path.seconds or max(one.seconds for one in self.attempts)):
             return False
         attempt = Attempt(path.candidate, C)
-        path.model = self._try(attempt, 0, path.model)
+        for fold in range(self._first_folds):
+            path.models[fold] = self._try(attempt, fold, path.models.get(fold))
         path.seconds, path.n_steps = attempt.seconds, path.n_steps + 1
         if not self.attempts:
             budget.first_fit(attempt.seconds)
@@ -200,18 +157,21 @@ class Race:
         clock = Budget(None)
         if model is None:
             model = clone(self._candidates[attempt.candidate].estimator).set_params(warm_start=True)
-        tol = self._candidates[attempt.candidate].estimator.tol
-        model.set_params(C=attempt.C, tol=min(_TRIAL_TOL, 10.0 * tol) if self.attempts else tol)
+        candidate = self._candidates[attempt.candidate]
+        tol = candidate.estimator.tol
+        model.set_params(C=attempt.C, tol=max(tol, candidate.trial_tol) if self.attempts else tol)
         X, weight = self._problem.X, self._problem.row_weight
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # gaps are in the table
             warnings.simplefilter("ignore", EmptyClassWarning)  # the last fit tells
-            model.fit(X[kept], self._labels[kept], sample_weight=weight[kept])
+            model.fit(X[kept], self._labels[kept], sample_weight=self._kept_weight(kept))
         if model.certificate_.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # a fit would keep what it has; half a search is none
         scores = model.decoder_.scores(model.vectors_, X[held]).astype(np.float64)
         targets, several = self._targets(model, held), model.decoder_.several
         attempt.links.append(fit_link(scores, targets, weight[held], several))
+        if several:
+            attempt.thresholds.append(self._tuned(model, scores, targets, weight[held]))
         attempt.answers.append(
             self._answers(model, X[held], scores, targets, weight[held], attempt.links[-1])
         )
@@ -221,6 +181,19 @@ class Race:
         if self._on_trial is not None:
             self._on_trial(attempt, self.title(attempt), self._latest(attempt))
         return model
+
+    def _kept_weight(self, kept: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+        """Weights of the rows that a trial learns from. The classes of held-out rows lack these, and get so much more
+        weight that their share is that of all rows.
+        """
+        weight = self._problem.row_weight
+        if self._labels.several:
+            return np.asarray(weight[kept])
+        number = self._problem.targets.indices
+        n_classes = self._problem.n_classes
+        total, left = (np.bincount(number[rows], weight[rows], n_classes) for rows in (slice(None), kept))
+        found = weight[kept] * (total[number[kept]] / np.maximum(left[number[kept]], 1e-300))
+        return np.asarray(found * (left.sum() / found.sum()))
 
     def _targets(self, model: Any, held: npt.NDArray[np.intp]) -> Any:
         """Which classes of a model the held-out rows have, rows x classes."""
@@ -233,32 +206,42 @@ class Race:
     def _answers(
         self, model: Any, X: Any, scores: Any, targets: Any, weight: Any, link: Link
     ) -> dict[str, Any]:
-        """The answers by each decision. A temperature is one number, and may be fitted on the same rows; sigmoids of
-        classes are fitted on one half for the answers of the other.
+        """The answers by each decision. A temperature is one number, and may be fitted on the same rows; sigmoids and
+        thresholds are fitted on one half for the answers of the other.
         """
         found: dict[str, Any] = {}
+        own = model.decoder_
         for decision in self.decisions:
-            if decision == "best":
-                found[decision] = model.predict(X)
-            elif not model.decoder_.several or len(scores) < 4:
+            if not own.several or len(scores) < 4:
                 model.calibration_ = link
                 found[decision] = model.predict(X, decision=decision)
-            else:
-                answers: list[Any] = [None] * len(scores)
-                for half in (0, 1):
-                    mine, other = np.arange(half, len(scores), 2), np.arange(1 - half, len(scores), 2)
+                continue
+            answers: list[Any] = [None] * len(scores)
+            for half in (0, 1):
+                mine, other = np.arange(half, len(scores), 2), np.arange(1 - half, len(scores), 2)
+                if decision == "best":
+                    cuts = self._tuned(model, scores[other], targets[other], weight[other])
+                    model.decoder_ = replace(own, thresholds=cuts)
+                else:
                     model.calibration_ = fit_link(scores[other], targets[other], weight[other], True)
-                    for row, answer in zip(
-                        mine.tolist(), model.predict(X[mine], decision=decision), strict=True
-                    ):
-                        answers[row] = answer
-                found[decision] = np.array(answers) if isinstance(answers[0], np.ndarray) else answers
+                told = model.predict(X[mine], decision=decision)
+                for row, answer in zip(mine.tolist(), told, strict=True):
+                    answers[row] = answer
+                model.decoder_ = own
+            found[decision] = np.array(answers) if isinstance(answers[0], np.ndarray) else answers
         model.calibration_ = None
         return found
 
+    def _tuned(self, model: Any, scores: Any, targets: Any, weight: Any) -> npt.NDArray[np.float64]:
+        """Thresholds that are best for the metric on these rows: one per class for macro-F1, else one for all."""
+        true, serve = targets.toarray() > 0, _SERVED.get(self.measure.name, "example")
+        if serve == "macro":
+            return tune_thresholds(scores, true, row_weight=weight)
+        return common_threshold(scores, true, serve, model.decoder_.fill, row_weight=weight)
+
     def score(self, attempt: Attempt, decision: str, measure: Measure) -> Score:
         """On the held-out rows of all folds that were finished."""
-        n_folds = min(attempt.n_folds, max(1, self.n_folds))
+        n_folds = min(attempt.n_folds, max(self._first_folds, self.n_folds))
         key = (id(attempt), decision, measure.name, n_folds)
         if key in self._known:
             return self._known[key]
@@ -294,7 +277,8 @@ class Race:
 
     def n_rows(self, attempt: Attempt) -> int:
         """Held-out rows that an attempt is scored on."""
-        return sum(len(self._folds[fold][0]) for fold in range(min(attempt.n_folds, max(1, self.n_folds))))
+        n_folds = min(attempt.n_folds, max(self._first_folds, self.n_folds))
+        return sum(len(self._folds[fold][0]) for fold in range(n_folds))
 
     @property
     def n_held_out(self) -> int:
@@ -304,7 +288,7 @@ class Race:
     def options(self) -> Iterator[Option]:
         """All attempts that were tried on every finished fold, by decision."""
         for attempt in self.attempts:
-            if attempt.n_folds < max(1, self.n_folds):
+            if attempt.n_folds < max(self._first_folds, self.n_folds):
                 continue
             for decision in self.decisions:
                 second = None if self._second is None else self.score(attempt, decision, self._second)
@@ -322,11 +306,20 @@ class Race:
         plain = [one for one in options if self._is_plain(one.attempt) and one.decision == self.decisions[0]]
         if not plain:
             return found
-        safe = max(plain, key=lambda one: (_goodness(one.score), -one.attempt.candidate, -one.attempt.C))
+        safe = max(plain, key=self._plain_order)
         clear = safe.score.errors_below(found.score) >= _CLEAR
         if found.second is not None:
             clear |= safe.second.errors_below(found.second) >= _CLEAR
         return found if clear and self.n_held_out >= _FEW_ROWS else safe
+
+    def _plain_order(self, option: Option) -> tuple[float, ...]:
+        second = 0.0 if option.second is None else _goodness(option.second)
+        return (
+            round(_goodness(option.score), 12),
+            round(second, 12),
+            -option.attempt.candidate,
+            -option.attempt.C,
+        )
 
     def _is_plain(self, attempt: Attempt) -> bool:
         return self._candidates[attempt.candidate].plain

@@ -6,12 +6,13 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from taxolearn.engines import Clock, running, spread, under
 from taxolearn.errors import DataError, EmptyClassWarning
 from taxolearn.methods.fitting import CertifiedClassifier
 from taxolearn.methods.held_out import hold_out
@@ -181,30 +182,69 @@ def select(
     held, kept = _split(problem, holdout, seed)
     weight = None if sample_weight is None else problem.row_weight
     of_held, of_kept = (None, None) if weight is None else (weight[held], weight[kept])
+    about = _Data(rows, labels, held, kept, of_held, of_kept, taxonomy, several, tuple(grid))
     trials: list[Trial] = []
-    for number, candidate in enumerate(candidates):
-        for model, seconds in _fits(candidate, rows[kept], labels[kept], of_kept, grid):
-            predicted = model.predict(rows[held])
-            truth = labels[held]
-            right = accuracy(truth, predicted, taxonomy, sample_weight=of_held)
-            loss = float("nan")
-            if taxonomy is not None and not several:
-                loss = tree_loss(truth, predicted, taxonomy, sample_weight=of_held)
-            of_sets: dict[str, Any] = {
-                f1.__name__: f1(truth, predicted, taxonomy, sample_weight=of_held) for f1 in _F1 if several
-            }
-            lambda_ = grid[len(trials) % len(grid)]
-            gap, certified = model.certificate_.gap, model.certificate_.holds(model.tol)
-            trials.append(
-                Trial(number, title(candidate), lambda_, right, loss, gap, certified, seconds, **of_sets)
-            )
+
+    def take(found: Sequence[Trial]) -> None:
+        for trial in found:
+            trials.append(trial)
             if on_trial is not None:
-                on_trial(len(trials), len(candidates) * len(grid), trials[-1])
+                on_trial(len(trials), len(candidates) * len(grid), trial)
+
+    if spread(len(candidates)) == 1:
+        for number, candidate in enumerate(candidates):
+            for trial in _trials(about, number, candidate):
+                take([trial])
+    else:  # the fits of a candidate begin with each other's duals: one task has them all
+        with running() as run:
+            tasks = list(enumerate(candidates))
+            run.map(_try_candidate, run.share(about), tasks, lambda _, found: take(found), anywhere=True)
+            if run.over():
+                raise KeyboardInterrupt
+        trials.sort(key=lambda trial: trial.candidate)
     chosen = best_trial(trials, metric)
     final = clone(candidates[trials[chosen].candidate]).set_params(C=trials[chosen].C)
     if refit:
         final.fit(X, y, sample_weight=sample_weight)
     return Selection(trials, chosen, final, len(held), metric)
+
+
+class _Data(NamedTuple):
+    """What the trials of all candidates read."""
+
+    rows: Any
+    labels: RowLabels
+    held: Any
+    kept: Any
+    held_weight: Any
+    kept_weight: Any
+    taxonomy: Taxonomy | None
+    several: bool
+    lambdas: tuple[float, ...]
+
+
+def _try_candidate(data: _Data, task: tuple[int, Any], clock: Clock) -> list[Trial]:
+    """All trials of one candidate, as a task."""
+    number, candidate = task
+    with under(clock):
+        return list(_trials(data, number, clone(candidate).set_params(n_jobs=1)))
+
+
+def _trials(data: _Data, number: int, candidate: Any) -> Iterator[Trial]:
+    """The candidate fitted for each lambda, and its scores on the held-out rows."""
+    held, kept, taxonomy, weight = data.held, data.kept, data.taxonomy, data.held_weight
+    fits = _fits(candidate, data.rows[kept], data.labels[kept], data.kept_weight, data.lambdas)
+    for lambda_, (model, seconds) in zip(data.lambdas, fits, strict=True):
+        predicted, truth = model.predict(data.rows[held]), data.labels[held]
+        right = accuracy(truth, predicted, taxonomy, sample_weight=weight)
+        loss = float("nan")
+        if taxonomy is not None and not data.several:
+            loss = tree_loss(truth, predicted, taxonomy, sample_weight=weight)
+        of_sets: dict[str, Any] = {
+            f1.__name__: f1(truth, predicted, taxonomy, sample_weight=weight) for f1 in _F1 if data.several
+        }
+        gap, certified = model.certificate_.gap, model.certificate_.holds(model.tol)
+        yield Trial(number, title(candidate), lambda_, right, loss, gap, certified, seconds, **of_sets)
 
 
 def _fits(

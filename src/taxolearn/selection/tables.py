@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from taxolearn.selection.attempts import Attempt, Option
 from taxolearn.selection.measures import Measure
-from taxolearn.selection.search import Attempt, Option, Race
+from taxolearn.selection.search import Race
 from taxolearn.selection.trials import SEVERAL, Trial
 
 

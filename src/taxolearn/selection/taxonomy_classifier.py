@@ -30,10 +30,11 @@ from taxolearn.methods.parameters import (
 )
 from taxolearn.methods.stopping import calibration_split
 from taxolearn.problem import Problem, make_problem
+from taxolearn.selection.attempts import Attempt, Option
 from taxolearn.selection.budget import Budget
 from taxolearn.selection.measures import SCORINGS, Measure, check_scoring
 from taxolearn.selection.row_labels import RowLabels
-from taxolearn.selection.search import Attempt, Option, Race, pooled_link
+from taxolearn.selection.search import Race, pooled_link
 from taxolearn.selection.starting import scaled, starting_candidates
 from taxolearn.selection.stored import pack_starter, unpack_starter
 from taxolearn.selection.tables import trials_of
@@ -71,7 +72,8 @@ class TaxonomyClassifier(VectorClassifier):
     with few rows the fifths take turns. Each goes along C from the last fit on while its answers get better, and ends
     early when it is far behind. Of all that are within one standard error of the best `scoring` (of the difference, row
     by row) the one with the least tree loss is chosen, then the simplest; the best flat one is taken unless it is
-    beaten by two standard errors on a hundred rows. It is then fitted on all rows and certified;
+    beaten by two standard errors on a hundred rows; with fewer rows only flat ones are tried.
+    It is then fitted on all rows and certified;
     its probabilities are calibrated by the scores of held-out rows. Where every class has a single row nothing can be
     held out: the flat SVM is learned, without probabilities.
 
@@ -108,7 +110,7 @@ class TaxonomyClassifier(VectorClassifier):
         default=None,
         doc=(
             "Time limit of the search and the last fit together. None: the search may take as many CPU seconds as "
-            "eight flat fits, and ten at least; a small problem has no limit, and does not depend on the machine."
+            "eight flat fits, and thirty at least; a small problem has no limit, and does not depend on the machine."
         ),
         check=positive_or_none,
     )
@@ -231,6 +233,9 @@ class TaxonomyClassifier(VectorClassifier):
             final.set_params(probability=True, decision=chosen.decision)
             several = final.decoder_.several
             final.calibration_ = pooled_link(chosen.attempt.links, len(final.classes_), several)
+            if several:
+                cuts = np.mean(chosen.attempt.thresholds, axis=0)
+                final.decoder_ = replace(final.decoder_, thresholds=cuts)
             trials, number = trials_of(race, chosen)
             n_held_out = race.n_held_out
         self.estimator_ = final

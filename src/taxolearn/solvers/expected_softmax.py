@@ -42,7 +42,9 @@ class Uncertain(NamedTuple):
     own: npt.NDArray[np.int64]
 
     def some(self, rows: Any) -> Uncertain:
-        """The same of some of the rows."""
+        """The same of some of the rows, in their order."""
+        if len(rows) == len(self.scores):
+            return self
         return Uncertain(self.scores[rows], self.spread[rows], self.paths, self.own[rows])
 
 
@@ -64,7 +66,7 @@ def expected_losses(rows: Uncertain, tilt: Array) -> ExpectedLosses:
     top = shifted.max(axis=1)
     p = np.exp(shifted - top[:, None])
     total = p.sum(axis=1)
-    tilted = 0.5 * np.einsum("in,in,in->i", rows.spread, tilt, tilt)
+    tilted = 0.5 * (rows.spread * tilt * tilt).sum(axis=1)
     losses = tilted + np.log(total) + (top - rows.scores[np.arange(len(p)), rows.own])
     p /= total[:, None]
     return ExpectedLosses(losses, np.asarray(p @ rows.paths), offset)
@@ -81,22 +83,23 @@ def better_tilt(rows: Uncertain, tilt: Array) -> tuple[Array, ExpectedLosses]:
     >>> better_tilt(rows, np.array([[0.9, 0.1]]))[0].round(1).tolist()
     [[0.5, 0.5]]
     """
-    found = expected_losses(rows, tilt)
-    moving = np.arange(len(tilt))
+    found, moving = expected_losses(rows, tilt), np.arange(len(tilt))
     for _ in range(_TILTS):
-        tilt, losses = tilt.copy(), found.losses.copy()
-        left, stays = moving, np.ones(len(tilt), dtype=bool)
+        tilt, before = tilt.copy(), found
+        found, left, gained = ExpectedLosses(*map(np.copy, found)), moving, np.zeros(len(tilt), dtype=bool)
         for step in _STEPS:
-            tried = tilt[left] + step * (found.below[left] - tilt[left])
-            new = expected_losses(rows.some(left), tried).losses
-            lower = new < losses[left]
-            tilt[left[lower]] = tried[lower]
-            stays[left[new < losses[left] - _LEAST_GAIN]] = False
+            tried = tilt[left] + step * (before.below[left] - tilt[left])
+            new = expected_losses(rows.some(left), tried)
+            lower = new.losses < before.losses[left]
+            better = left[lower]
+            tilt[better] = tried[lower]
+            for part, values in zip(found, new, strict=True):
+                part[better] = values[lower]
+            gained[left[new.losses < before.losses[left] - _LEAST_GAIN]] = True
             left = left[~lower]
             if not len(left):
                 break
-        found = expected_losses(rows, tilt)
-        moving = moving[~stays[moving]]  # no step helped the others much, and none would the next time
+        moving = moving[gained[moving]]  # no step helped the others much, and none would the next time
         if not len(moving):
             break
     return tilt, found

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from taxolearn.objective import Objective
+from taxolearn.solvers.score_hessian import losses_hessian
 
 Array = npt.NDArray[np.float64]
 
@@ -81,12 +82,20 @@ class Frame:
         self.of_offset = self.factor if self.tied else np.eye(problem.n_classes)
         self.from_vectors = np.eye(self.factor.shape[1]) if self.tied else self.factor
         self.n_offsets = self.of_offset.shape[1] if self.bias_feature else 0
+        # rows with a feature for tied offsets, which then are like vectors
+        self.with_offset = np.hstack([self.rows, np.ones((len(X), 1))]) if self.n_offsets else self.rows
         self._penalty = None if self.apart else self._penalty_matrix(self.from_vectors)
 
     def first(self) -> Place:
         """The point of vectors that are zero and biases that are at their prior."""
         vectors = np.zeros((self.rows.shape[1], self.factor.shape[1]))
         return Place(vectors, np.full(self.n_offsets, self.bias_prior * self.bias_feature))
+
+    def taken_over(self, place: Place, other: Frame) -> Place:
+        """The point here that has the scores of a point of another frame of the same rows, F being invertible."""
+        change = np.linalg.solve(self.factor, other.factor)
+        offset = change @ place.offset if self.tied and self.n_offsets else place.offset
+        return Place(place.vectors @ change.T, offset)
 
     def scores(self, place: Place) -> Array:
         """Scores of all rows, rows x classes."""
@@ -156,7 +165,10 @@ class Frame:
         own, other[self.pivot] = other[self.pivot], 0.0
         way = -self.ratio
         way[self.pivot] = 1.0
-        curvature = np.kron(np.diag(other) + own * np.outer(way, way), np.eye(n_columns))
+        features, every = np.diag(other) + own * np.outer(way, way), np.arange(n_columns)
+        apart: Array = np.zeros((n_features, n_columns, n_features, n_columns))
+        apart[:, every, :, every] = features
+        curvature = apart.reshape(n_features * n_columns, -1)
         if not self.n_offsets:
             return curvature
         at_pivot = np.zeros((1, n_features))
@@ -177,28 +189,9 @@ class Frame:
 
     def _of_losses(self, curvature: Array) -> Array:
         """The Hessian of the losses in vectors and offsets."""
-        F, G = self.factor, self.of_offset
-        if curvature.ndim == 2:
-            inner = np.einsum("il,lc,ld->icd", curvature, F, F, optimize=True)
-            mixed = np.einsum("il,lc,ld->icd", curvature, F, G, optimize=True)
-            outer = np.einsum("l,lc,ld->cd", curvature.sum(axis=0), G, G, optimize=True)
-        else:
-            half = F.T @ curvature
-            inner, mixed, outer = half @ F, half @ G, G.T @ curvature.sum(axis=0) @ G
-        n_features, n_columns = self.rows.shape[1], F.shape[1]
-        size = n_features * n_columns
-        found = np.zeros((size + self.n_offsets, size + self.n_offsets))
-        vectors = np.empty((n_features, n_columns, n_features, n_columns))
-        for c in range(n_columns):
-            weighted = (inner[:, c, c:, None] * self.rows[:, None, :]).reshape(len(self.rows), -1)
-            block = (self.rows.T @ weighted).reshape(n_features, n_columns - c, n_features)
-            vectors[:, c, :, c:] = block.transpose(0, 2, 1)
-            vectors[:, c:, :, c] = block.transpose(2, 1, 0)
-        found[:size, :size] = vectors.reshape(size, size)
-        if self.n_offsets:
-            joint = np.tensordot(self.rows, mixed, axes=(0, 0)).reshape(size, self.n_offsets)
-            found[:size, size:], found[size:, :size], found[size:, size:] = joint, joint.T, outer
-        return found
+        if self.tied or not self.n_offsets:
+            return losses_hessian(curvature, self.with_offset, self.factor, None)
+        return losses_hessian(curvature, self.rows, self.factor, self.of_offset)
 
 
 class _System:

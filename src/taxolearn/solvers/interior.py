@@ -66,6 +66,25 @@ def solve_interior(
     ('converged', np.True_)
     """
     check_requirements("interior", REQUIRES, objective)
+    return follow_path(objective, limits, watch)[0]
+
+
+def follow_path(
+    objective: Objective, limits: Limits, watch: Watch | None = None, begin: Inside | None = None
+) -> tuple[Solution, Inside | None]:
+    """`solve_interior`, from a point inside where one is known, and the last point inside where there is one.
+
+    A point inside stays so when the tie changes, all constraints being on scores.
+
+    >>> from taxolearn.losses import Hinge
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.ties import flat
+    >>> objective = Objective(make_problem([[0.0], [1.0]], ["a", "b"]), Hinge(), flat(2))
+    >>> _, inside = follow_path(objective, Limits(tol=1e-1))
+    >>> precise = Limits(tol=1e-6)
+    >>> follow_path(objective, precise, begin=inside)[0].n_iter < follow_path(objective, precise)[0].n_iter
+    True
+    """
     if sp.issparse(objective.problem.X):
         raise DataError("solver='interior' needs dense rows; use X.toarray() or solver='auto'")
     rows = np.flatnonzero(_counting_rows(objective))
@@ -75,7 +94,7 @@ def solve_interior(
     # threads of BLAS wait for each other longer than these matrices take
     with np.errstate(all="ignore"), limits.run() as run, blas_threads(1):
         frame = Frame(own)
-        follow: _Path | _Newton = _Newton(own, frame) if own.loss.facts.smooth else _Path(own, frame)
+        follow: _Path | _Newton = _Newton(own, frame) if own.loss.facts.smooth else _Path(own, frame, begin)
 
         def dual() -> sp.csr_array:
             found = follow.dual()
@@ -92,7 +111,8 @@ def solve_interior(
     vectors, details = _of_user(own, frame, follow.place)
     if own.loss.facts.kind == "structured" and own.tie.facts.paths and isinstance(follow, _Path):
         details |= follow.details()
-    return Solution(vectors, found, status, rounds.done, rounds.history, details)
+    last = Inside(frame, follow.state) if isinstance(follow, _Path) else None
+    return Solution(vectors, found, status, rounds.done, rounds.history, details), last
 
 
 def _counting_rows(objective: Objective) -> npt.NDArray[np.bool_]:
@@ -113,28 +133,53 @@ class _State(NamedTuple):
     rest: Array
 
 
+class Inside(NamedTuple):
+    """A point inside, and the frame that its place is of."""
+
+    frame: Frame
+    state: _State
+
+
 class _Path:
     """The central path of distance x dual = slack x rest = mu, and the best primal and dual points met on it."""
 
-    def __init__(self, objective: Objective, frame: Frame) -> None:
+    def __init__(self, objective: Objective, frame: Frame, begin: Inside | None = None) -> None:
         self.frame, self.objective = frame, objective
         self.terms: ConstraintTerms = constraint_terms(objective)
         terms = self.terms
         self.on, self.cost = terms.on, terms.cost
+        self.counts = self.on.astype(
+            np.float64
+        )  # as factors: these arrays are small, and calls are what costs
         self.groups = self.cost > 0
-        place = frame.first()
-        short = terms.margin - terms.ahead(frame.scores(place))
+        self.all_groups = bool(self.groups.all())
+        self.products = max(1, int(self.on.sum() + self.groups.sum()))
+        self.state = (
+            self._first()
+            if begin is None
+            else begin.state._replace(place=frame.taken_over(begin.state.place, begin.frame))
+        )
+        self.place, self.best_dual = self.state.place, np.zeros_like(self.state.dual)
+        self.primal, self.lower = np.inf, 0.0  # the dual objective of no dual at all
+
+    def _first(self) -> _State:
+        """Vectors of zero, and duals that share a half or more of the costs."""
+        terms, place = self.terms, self.frame.first()
+        short = terms.margin - terms.ahead(self.frame.scores(place))
         slack = 1.0 + terms.largest(short)
-        share = self.cost / (1.0 + terms.sums(self.on.astype(np.float64)))
-        self.state = _State(
+        dual = self.counts * terms.spread(self.cost / (1.0 + terms.sums(self.counts)))
+        # constraints that are not on keep a distance of one and a dual of zero, and other groups what they begin with
+        return _State(
             place,
             np.where(self.on, terms.spread(slack) - short, 1.0),
-            np.where(self.on, terms.spread(share), 0.0),
+            dual,
             slack,
-            np.where(self.groups, self.cost - terms.sums(np.where(self.on, terms.spread(share), 0.0)), 1.0),
+            np.where(self.groups, self.cost - terms.sums(dual), 1.0),
         )
-        self.place, self.best_dual = place, np.zeros_like(self.state.dual)
-        self.primal, self.lower = np.inf, 0.0  # the dual objective of no dual at all
+
+    def _of_groups(self, numbers: Array) -> Array:
+        """Zero where a group does not count."""
+        return numbers if self.all_groups else np.where(self.groups, numbers, 0.0)
 
     def dual(self) -> sp.csr_array:
         """The best dual so far."""
@@ -169,70 +214,74 @@ class _Path:
 
     def _step(self, ahead: Array, gradient: Place) -> bool:
         """One predictor and one corrector; False where none can be found."""
-        terms, state = self.terms, self.state
-        weight = np.where(self.on, state.dual / state.distance, 0.0)
-        free = np.where(self.groups, state.rest / state.slack, 1.0)
+        terms, (_, distance, dual, slack, rest) = self.terms, self.state
+        weight = dual / distance
         try:
-            system = self.frame.newton_step(terms.curvature(weight, free))
+            system = self.frame.newton_step(terms.curvature(weight, rest / slack))
         except (np.linalg.LinAlgError, ValueError):
             return False
-        missed = np.where(self.on, ahead + terms.spread(state.slack) - state.distance - terms.margin, 0.0)
-        over = np.where(self.groups, self.cost - terms.sums(state.dual) - state.rest, 0.0)
+        missed = self.counts * (ahead + terms.spread(slack) - distance - terms.margin)
+        over = self._of_groups(self.cost - terms.sums(dual) - rest)
+        total = rest + slack * terms.sums(weight)
 
         def direction(of_constraints: Array, of_groups: Array) -> _State:
             """The Newton direction for these changes of the products distance x dual and slack x rest."""
-            wanted = np.where(self.on, of_constraints / state.distance, 0.0) - weight * missed
-            total = state.rest + state.slack * terms.sums(weight)
-            first = (of_groups - state.slack * (over - terms.sums(wanted))) / total
+            pushed = of_constraints / distance
+            wanted = pushed - weight * missed
+            first = (of_groups - slack * (over - terms.sums(wanted))) / total
             drawn = self.frame.adjoint(terms.pulls(wanted - weight * terms.spread(first)))
             place = system.solve(drawn.moved(gradient, -1.0))
-            moved = np.where(self.on, terms.ahead(self.frame.scores(place)), 0.0)
-            slack = np.where(self.groups, first - state.slack / total * terms.sums(weight * moved), 0.0)
-            distance = np.where(self.on, moved + terms.spread(slack) + missed, 0.0)
-            dual = np.where(self.on, of_constraints / state.distance, 0.0) - weight * distance
-            rest = np.where(self.groups, over - terms.sums(dual), 0.0)
-            return _State(place, distance, dual, slack, rest)
+            moved = terms.ahead(self.frame.scores(place))
+            more_slack = self._of_groups(first - slack / total * terms.sums(weight * moved))
+            further = self.counts * (moved + terms.spread(more_slack) + missed)
+            more_dual = pushed - weight * further
+            return _State(
+                place, further, more_dual, more_slack, self._of_groups(over - terms.sums(more_dual))
+            )
 
-        products = np.where(self.on, state.distance * state.dual, 0.0)
-        group_products = np.where(self.groups, state.slack * state.rest, 0.0)
-        count = int(self.on.sum() + self.groups.sum())
-        mu = float(products.sum() + group_products.sum()) / max(1, count)
+        products, group_products = distance * dual, self._of_groups(slack * rest)
+        mu = float(products.sum() + group_products.sum()) / self.products
         try:
             predictor = direction(-products, -group_products)
-            length = self._length(predictor, 1.0)
-            ahead_mu = self._mu(predictor, length) / max(1, count)
+            ahead_mu = self._mu(predictor, self._length(predictor, 1.0))
             target = mu * (ahead_mu / mu) ** 3 if mu > 0 else 0.0
             # no faster than the gradient vanishes: else an outlier's duals are held at zero before they fit
-            target = max(
-                target, min(_SLOWEST * mu, _ABREAST * self.frame.half_square(gradient) / max(1, count))
+            held = _ABREAST * self.frame.half_square(gradient) / self.products
+            target = max(target, min(_SLOWEST * mu, held))
+            step = direction(
+                self.counts * (target - products - predictor.distance * predictor.dual),
+                self._of_groups(target - group_products - predictor.slack * predictor.rest),
             )
-            corrected = np.where(self.on, target - products - predictor.distance * predictor.dual, 0.0)
-            slacks = np.where(self.groups, target - group_products - predictor.slack * predictor.rest, 0.0)
-            step = direction(corrected, slacks)
         except (np.linalg.LinAlgError, ValueError):
             return False
         length = self._length(step, _TO_BOUNDARY)
         if not (length > _SHORTEST_STEP and np.isfinite(step.place.vectors).all()):
             return False
-        self.state = _State(
-            state.place.moved(step.place, length),
-            *(old + length * new for old, new in zip(state[1:], step[1:], strict=True)),
-        )
+        self.state = self._moved(step, length)
         return True
+
+    def _moved(self, step: _State, length: float) -> _State:
+        """So far along a step."""
+        old = self.state
+        return _State(
+            old.place.moved(step.place, length),
+            old.distance + length * step.distance,
+            old.dual + length * step.dual,
+            old.slack + length * step.slack,
+            old.rest + length * step.rest,
+        )
 
     def _length(self, step: _State, share: float) -> float:
         """The longest step, at most 1, that goes this share of the way to the boundary."""
-        longest = np.inf
-        for number, change in enumerate(step[1:], 1):
-            value, falls = self.state[number], change < 0
-            if falls.any():
-                longest = min(longest, float(np.min(value[falls] / -change[falls])))
-        return min(1.0, share * longest)
+        # duals that are off are zero and stay so: what is no number is passed over
+        pairs = zip(step[1:], self.state[1:], strict=True)
+        falls = -min(float(np.fmin.reduce((change / value).ravel())) for change, value in pairs)
+        return min(1.0, share / falls) if falls > 0 else 1.0
 
     def _mu(self, step: _State, length: float) -> float:
-        """The summed products after a step."""
+        """The mean product after a step."""
         z, a, x, t = (old + length * new for old, new in zip(self.state[1:], step[1:], strict=True))
-        return float(np.sum(np.where(self.on, z * a, 0.0)) + np.sum(np.where(self.groups, x * t, 0.0)))
+        return float(np.vdot(z, a) + self._of_groups(x * t).sum()) / self.products
 
     def details(self) -> dict[str, Any]:
         """What the alternation over learned scales reads: sum alpha D, and ||z_n||^2 of the dual's node sums."""

@@ -20,7 +20,7 @@ from taxolearn.solvers.base import (
     Watch,
     check_requirements,
 )
-from taxolearn.solvers.interior import LIMITS, solve_interior
+from taxolearn.solvers.interior import LIMITS, Inside, follow_path
 from taxolearn.solvers.unit_geometry import Orthogonal
 from taxolearn.ties import Factor
 from taxolearn.vectors import ClassVectors
@@ -29,7 +29,7 @@ Array = npt.NDArray[np.float64]
 
 REQUIRES = Requires(("siblings",), absolute=True, starts=False)
 _INNER = 0.2  # share of the tolerated gap that each solve for given signs may leave,
-_OF_LAST = 0.1  # or of the gap that was left by the last one, where that is more,
+_OF_LAST = 0.03  # or of the gap that was left by the last one, where that is more,
 _FIRST_GAP = 0.1  # and this gap at most
 _LONGEST = 1.0  # times its length that a step of the signs is stretched by, at most
 _LEAST_GAIN = 0.99  # a round that leaves more of the gap than this share has done nothing,
@@ -58,8 +58,9 @@ def solve_interior_signs(
     geometry = Orthogonal(objective.tie, None)
     with limits.run() as run:
         found, steps_of_signs = _Best(objective), _Steps()
+        inside: Inside | None = None
         rounds = Rounds(limits, run, watch, lambda: found.dual)
-        last, waited, steps, stuck, bold = np.inf, 0, 0, False, True
+        last, waited, steps, stuck, bold, warm = np.inf, 0, 0, False, True, True
         while True:
             # rounds that gained little were too bold
             bold, tol = bold and not waited, _INNER * limits.tol
@@ -67,11 +68,14 @@ def solve_interior_signs(
                 tol = max(tol, min(_FIRST_GAP, _OF_LAST * found.relative_gap))
             inner = replace(limits, tol=tol, max_seconds=run.clock.left, engine=run.engine)
             tie = Factor(sp.csr_array(_root(geometry)))
-            solution = solve_interior(replace(objective, tie=tie), inner)
+            solution, inside = follow_path(replace(objective, tie=tie), inner, begin=inside if warm else None)
+            steps += solution.n_iter
             vectors = _of_units(solution.vectors, objective.bias_feature)
             found.take(objective, geometry, solution, vectors)
-            steps += solution.n_iter
-            waited, last = (waited + 1, last) if found.gap > _LEAST_GAIN * last else (0, found.gap)
+            if warm and (solution.status is Status.ROUNDING or found.gap > _LEAST_GAIN * last):
+                warm = False  # a point that is too close to the boundary for where signs have gone
+            else:
+                waited, last = (waited + 1, last) if found.gap > _LEAST_GAIN * last else (0, found.gap)
             if not rounds.another(found.primal, found.gap):
                 break
             if waited > _PATIENCE:

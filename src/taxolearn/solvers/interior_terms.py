@@ -167,16 +167,19 @@ class SiblingTerms:
             matrix[rivals, rivals], matrix[rivals, own] = -1.0, 1.0
         self.matrices = matrices[number]
         self.on = np.any(matrices != 0, axis=2)[number] & (weight > 0)[:, None]
+        # where in scores, rows x units, the own unit of each rival stands; of others, they themselves
+        own = np.where(self.on, matrices.argmax(axis=2)[number], np.arange(n_units))
+        self.own = own + n_units * np.arange(len(own))[:, None]
         self.cost = np.where(self.on.any(axis=1), objective.C * weight, 0.0)
         self.margin = np.ones(self.on.shape)
 
     def ahead(self, scores: Array) -> Array:
         """s_own(j) - s_j."""
-        return np.asarray((self.matrices @ scores[:, :, None])[:, :, 0])
+        return np.asarray(scores.take(self.own) - scores)
 
     def pulls(self, duals: Array) -> Array:
         """Every dual pulls the own unit up and a rival down."""
-        return np.asarray((duals[:, None, :] @ self.matrices)[:, 0])
+        return np.bincount(self.own.ravel(), duals.ravel(), duals.size).reshape(duals.shape) - duals
 
     def spread(self, groups: Array) -> Array:
         """One number a row."""

@@ -22,7 +22,7 @@ from taxolearn.solvers.base import (
     status_of,
 )
 from taxolearn.solvers.row_ascent import Array, Ids
-from taxolearn.solvers.structured import StructuredRun, memory_shared, price_rows
+from taxolearn.solvers.structured import StructuredRun, price_rows
 from taxolearn.vectors import KernelVectors
 
 REQUIRES = Requires(("structured",), paths=True, row_products=True)
@@ -62,7 +62,7 @@ def solve_kernel_rows(
     ('converged', [0, 1, 0])
     """
     check_requirements("kernel_rows", REQUIRES, objective)
-    with memory_shared(limits) as run, blas_threads(run.engine.n_workers):
+    with limits.run() as run, blas_threads(run.engine.n_workers):
         ascent = KernelRun(objective, limits, run, watch)
         if start is not None and start.dual is not None:
             ascent.begin_with(start.dual)

@@ -37,7 +37,7 @@ class RowProducts:
         self.factor = None if factor is None else factor.astype(dtype, copy=False)
         self.run, self.n_classes, self.dtype = run, n_classes, dtype
         n, heavy = X.shape[0], not sp.issparse(X) and X.size * n_classes >= _HEAVY
-        parts = run.engine.n_workers if heavy and run.engine.shares_memory else 1
+        parts = run.engine.n_workers if heavy else 1
         ends = np.linspace(0, n, parts + 1).astype(int)
         self.spans: list[Span] = [(int(a), int(b)) for a, b in pairwise(ends)]
 

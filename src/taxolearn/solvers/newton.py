@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from taxolearn.engines import Run
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import Limits, Requires, Rounds, Solution, Start, Watch, check_requirements
+from taxolearn.solvers.score_hessian import losses_hessian
 from taxolearn.solvers.smooth import Point, SmoothIterate, half_square, too_large
 
 Array = npt.NDArray[np.float64]
@@ -80,7 +82,8 @@ class _Newton(SmoothIterate):
                 raise too_large(self.problem.X)
             if not rounds.another(self.point.primal, gap):
                 return
-            direction = self._direction(_ENOUGH * tol * self.point.primal, run)
+            direction = self._exact_direction() if self.is_tiny else None
+            direction = direction or self._direction(_ENOUGH * tol * self.point.primal, run)
             if direction is None:
                 rounds.done -= 1  # stopped before the first product: the iterate is unchanged
                 return
@@ -105,6 +108,26 @@ class _Newton(SmoothIterate):
                 return Point(theta, bias, scores, primal)
             length *= 0.5
         return None
+
+    def _exact_direction(self) -> _Direction | None:
+        """Minus the inverse Hessian times the gradient; None where rounding leaves none."""
+        biases = self.bias_feature * np.eye(len(self.bias_gradient)) if self.bias_feature else None
+        matrix = losses_hessian(self.terms.curvature(), self.X, self.factor, biases)
+        size = self.gradient.size
+        if self.own_scale is not None:
+            scale = np.ones(len(matrix))
+            scale[:size] = self.own_scale.ravel()
+            matrix *= scale[:, None] * scale
+        matrix.flat[:: len(matrix) + 1] += 1.0
+        gradient = np.append(self.gradient.ravel(), self.bias_gradient if self.bias_feature else [])
+        lower, failed = dpotrf(matrix, lower=True, overwrite_a=True)
+        step = -dpotrs(lower, gradient, lower=True)[0]
+        descent = float(gradient @ step)
+        if failed or not descent < 0:
+            return None
+        theta = step[:size].reshape(self.gradient.shape)
+        bias = step[size:] if self.bias_feature else -self.bias_gradient
+        return _Direction(theta, bias, self._scores(theta, bias), descent)
 
     def _direction(self, enough: float, run: Run) -> _Direction | None:
         """Minus the inverse Hessian times the gradient, roughly, by preconditioned conjugate gradients.

@@ -250,15 +250,16 @@ class _OneVsRest:
                 if watch is not None:
                     watch(history[-1], self.dual)
 
-            blocks = self.blocks(run.engine.n_workers)
+            blocks = self.blocks(run.cluster.n_workers)
+            where: dict[str, Any] = {"keep": False, "anywhere": True}
             if self.side_by_side:
-                shared: Any = _share_dense(self.objective, self.limits)
-                light = self.problem.X.size * len(self.solved) <= _LIGHT_SIDE
+                shared = run.share(_share_dense(self.objective, self.limits))
+                where["light"] = self.problem.X.size * len(self.solved) <= _LIGHT_SIDE
                 with blas_threads(1):
-                    run.map(solve_dense_classes, shared, blocks, collect, light=light, keep=False)
+                    run.map(solve_dense_classes, shared, blocks, collect, **where)
             else:
-                shared = _share(self.objective, self.limits, self.sparse)
-                run.map(solve_classes, shared, blocks, collect, light=self.is_light(), keep=False)
+                shared = run.share(_share(self.objective, self.limits, self.sparse))
+                run.map(solve_classes, shared, blocks, collect, light=self.is_light(), **where)
             outcome = run.outcome
         converged = bool(np.all(report[self.solved, kernels.REPORT_CONVERGED] > 0))
         iterations = int(report[:, kernels.REPORT_EPOCHS].max())

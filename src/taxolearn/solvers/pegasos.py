@@ -13,7 +13,7 @@ from taxolearn.errors import DataError
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import Limits, Requires, Solution, Start, Watch, check_requirements, status_of
 from taxolearn.solvers.row_ascent import RowAscent
-from taxolearn.solvers.structured import Arrays, StructuredRun, memory_shared
+from taxolearn.solvers.structured import Arrays, StructuredRun
 from taxolearn.structure.names import show
 
 REQUIRES = Requires(("structured",), paths=True, starts=False)
@@ -63,7 +63,7 @@ class PegasosSGD:
         only the end is watched.
         """
         check_requirements("pegasos", REQUIRES, objective)
-        with memory_shared(limits) as run:
+        with limits.run() as run:
             descent = _PegasosRun(objective, replace(limits, tol=1.0), run, watch)  # any gap will do
             return descent.descend(min(self.passes, limits.max_iter))
 

@@ -93,7 +93,7 @@ class RowAscent(AscentRun):
 
     def _passes(self) -> None:
         gap, last, share = np.inf, np.inf, _LEFT
-        while self.done < self.limits.max_iter and not self.run.over():
+        while self.done < self.limits.max_iter and not self.hopeless() and not self.run.over():
             self.exact = None
             self.done += 1
             report, whole = self.one_pass()
@@ -115,6 +115,10 @@ class RowAscent(AscentRun):
 
     def after_pass(self) -> None:
         """What follows a pass over all rows, before the next one."""
+
+    def hopeless(self) -> bool:
+        """Whether what was reached does not promise an end."""
+        return False
 
     def before_price(self) -> None:
         """What precedes an exact look."""

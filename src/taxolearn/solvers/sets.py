@@ -22,7 +22,6 @@ from taxolearn.solvers.base import (
 )
 from taxolearn.solvers.row_ascent import Array, Ids, RowAscent
 from taxolearn.solvers.set_space import feasible_rows, kernel_space, with_places, within
-from taxolearn.solvers.structured import memory_shared
 from taxolearn.vectors import NodeVectors
 
 REQUIRES = Requires(("sets",), paths=True, independent=True)
@@ -63,7 +62,7 @@ def solve_sets(
     ('converged', (3, 1))
     """
     check_requirements("sets", REQUIRES, objective)
-    with memory_shared(limits) as run:
+    with limits.run() as run:
         ascent = SetRun(objective, limits, run, watch)
         if start is not None and start.dual is not None:
             ascent.begin_with(start.dual)

@@ -25,7 +25,7 @@ from taxolearn.solvers.base import (
 )
 from taxolearn.solvers.choice import suits_interior
 from taxolearn.solvers.interior import solve_interior
-from taxolearn.solvers.structured import memory_shared, solve_structured
+from taxolearn.solvers.structured import solve_structured
 from taxolearn.structure.names import show
 from taxolearn.ties import PathSum, SharedTie
 
@@ -80,7 +80,7 @@ def solve_shared(
             f"the first weight of {show(tie.taxonomy.name_of(zero[0]))} is {tie.scale[zero[0]]:g}, and a weight of "
             "zero can never rise; start from strictly positive weights"
         )
-    with memory_shared(limits) as run:
+    with limits.run() as run:
         return Alternation(objective, limits, run, start or Start(), watch).solve()
 
 

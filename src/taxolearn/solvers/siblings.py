@@ -22,7 +22,6 @@ from taxolearn.solvers.base import (
     status_of,
 )
 from taxolearn.solvers.slot_run import SlotRun
-from taxolearn.solvers.structured import memory_shared
 from taxolearn.solvers.unit_geometry import geometry_of
 from taxolearn.vectors import ClassVectors
 
@@ -65,7 +64,7 @@ def solve_siblings(
     [[-0.5], [0.5]]
     """
     check_requirements("siblings", REQUIRES, objective)
-    with memory_shared(limits) as run:
+    with limits.run() as run:
         return SiblingRun(objective, limits, run, start or Start(), watch).solve()
 
 

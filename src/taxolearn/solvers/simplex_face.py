@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ Ids = npt.NDArray[Any]
 
 _RIDGE = 1e-10  # on the diagonal, as a share of its mean: twins among the rows make the products singular
 _AT_BOUND = 1e-9  # share of a row's cost below which nothing of it is left
-_MOST_STEPS = 6
+_MOST_STEPS = 12
+_DENSE_FACTOR = 2**12  # size of a factor that is read as an array: SciPy takes longer to begin with it
 _ENOUGH = 2e-2  # share of the first step's promise below which a step is not worth taking
 
 
@@ -48,14 +50,16 @@ def make_face(objective: Objective, row: Ids, unit: Ids, cost: Array) -> Face:
     labels, number = np.unique(problem.one_label[0][row], return_inverse=True)
     margins, scalings = objective.loss.margins_and_scalings(labels)
     factor = objective.tie.factor()
-    moved = factor[labels[number]] - factor[unit]
-    moved = sp.csr_array(moved * scalings[number, unit][:, None])
+    factor = factor.toarray() if math.prod(factor.shape) <= _DENSE_FACTOR else factor
+    moved = (factor[labels[number]] - factor[unit]) * scalings[number, unit][:, None]
+    moved = sp.csr_array(moved) if sp.issparse(moved) else moved
     X = problem.X[rows]
-    products = X @ X.T
-    products = (products.toarray() if sp.issparse(products) else products) + objective.bias_feature**2
-    return Face(
-        row, margins[number, unit], products[np.ix_(place, place)] * (moved @ moved.T).toarray(), cost
-    )
+    products = _dense(X @ X.T) + objective.bias_feature**2
+    return Face(row, margins[number, unit], products[np.ix_(place, place)] * _dense(moved @ moved.T), cost)
+
+
+def _dense(matrix: Any) -> Array:
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
 
 
 def ascend_face(face: Face, alpha: Array) -> Array:

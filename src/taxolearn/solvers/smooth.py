@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ _NO_EIGENVALUE = 1e-12  # as a share of the largest
 _DENSE_SHARE = 0.25  # entries of a factor that are not zero, from which on it is kept as an array,
 # and its size up to which it is kept so anyway: SciPy takes longer to look at it than to multiply
 _DENSE_SIZE = 2**12
+_TINY_WORK = 2**20  # multiplications of a step by dense linear algebra
 
 
 class Point(NamedTuple):
@@ -93,10 +95,10 @@ class SmoothIterate(TiedVariables):
     def __init__(self, objective: Objective, start: Start) -> None:
         super().__init__(objective, turned=False)
         self.terms = score_terms(objective)
-        # scales by feature are those of the features as they are
-        rows: tuple[Any, Any] = (along_axes if self.own_scale is None else as_given)(self.problem.X)
+        # scales by feature are those of the features as they are, and exact steps need no axes
+        turned = self.own_scale is None and not self.is_tiny
+        rows: tuple[Any, Any] = (along_axes if turned else as_given)(self.problem.X)
         self.X, self.axes = rows
-        self.squares = self.X.multiply(self.X).tocsr() if sp.issparse(self.X) else self.X * self.X
         self.factor_transposed = self.factor.T  # W = factor theta'
         # few features: multiply with the factor first, then with the rows of X; many: the other way round, so that
         # nothing of the size features x classes is made
@@ -104,6 +106,18 @@ class SmoothIterate(TiedVariables):
         self.point = min(self._starts(start), key=lambda point: point.primal)
         self.terms.at(self.point.scores)
         self.gradient, self.bias_gradient = self._gradient()
+
+    @cached_property
+    def is_tiny(self) -> bool:
+        """Whether the Hessian takes no longer to be made and solved than a few products with it."""
+        X, width = self.problem.X, float(self.problem.n_features)
+        size = width * self.factor.shape[1] + self.problem.n_classes
+        return not sp.issparse(X) and not sp.issparse(self.factor) and (len(X) + size) * size**2 <= _TINY_WORK
+
+    @cached_property
+    def squares(self) -> Any:
+        """Of the entries of X."""
+        return self.X.multiply(self.X).tocsr() if sp.issparse(self.X) else self.X * self.X
 
     def _starts(self, start: Start) -> list[Point]:
         """Zero, and what a start offers."""

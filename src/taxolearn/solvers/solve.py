@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from taxolearn.engines import Run
+from taxolearn.engines import Clock, Run, under
 from taxolearn.errors import DataError
 from taxolearn.objective import Objective, Parts
 from taxolearn.solvers.base import Limits, Progress, Solution, Start, Status, Watch
@@ -103,13 +103,24 @@ def _solve_parts(
     found: list[Solution] = []
     history: list[Progress] = []
     with limits.run() as run:
-        for number, part in enumerate(whole.parts):
-            ended = run.over()
-            inner = replace(limits, engine=run.engine, max_seconds=run.clock.left)
-            inner = replace(inner, max_iter=1, max_seconds=1e-9) if ended else inner
-            first = None if duals[number] is None else Start(duals[number])
-            found.append(solve(part, inner, first, None, asked=asked, among=among, goes_on=goes_on))
-            history.append(_progress(run, found[-1], history, len(whole.parts)))
+        tasks = [
+            _Part(part, None if dual is None else Start(dual))
+            for part, dual in zip(whole.parts, duals, strict=True)
+        ]
+        how = _How(replace(limits, engine=None), asked, tuple(among), goes_on)
+        solved: list[Any] = [None] * len(tasks)
+        if (
+            run.cluster.n_processes > 1
+        ):  # elsewhere each is solved by one worker, here one after the other by all
+            solved = run.map(_solve_part, run.share(how), tasks, anywhere=True)
+        for task, one in zip(tasks, solved, strict=True):
+            if one is None:
+                ended = run.over()
+                inner = replace(limits, engine=run.engine, max_seconds=run.clock.left)
+                inner = replace(inner, max_iter=1, max_seconds=1e-9) if ended else inner
+                one = solve(task.objective, inner, task.start, asked=asked, among=among, goes_on=goes_on)
+            found.append(one)
+            history.append(_progress(run, one, history, len(whole.parts)))
             if watch is not None:
                 watch(history[-1], lambda: _joined(whole, found, duals))
     status = next((one.status for one in found if one.status is not Status.CONVERGED), Status.CONVERGED)
@@ -121,6 +132,30 @@ def _solve_parts(
         history,
         {"parts": found},
     )
+
+
+class _How(NamedTuple):
+    """What the solves of all parts have in common."""
+
+    limits: Limits
+    asked: Any
+    among: tuple[str, ...]
+    goes_on: bool
+
+
+class _Part(NamedTuple):
+    """One part of a sum, and where to begin."""
+
+    objective: Objective
+    start: Start | None
+
+
+def _solve_part(how: _How, part: _Part, clock: Clock) -> Solution:
+    """One part, solved to its end or until the clock says so."""
+    limits, asked, among, goes_on = how
+    with under(clock):
+        limits = replace(limits, max_seconds=clock.left)
+        return solve(part.objective, limits, part.start, asked=asked, among=among, goes_on=goes_on)
 
 
 def _progress(run: Run, one: Solution, before: Sequence[Progress], total: int) -> Progress:

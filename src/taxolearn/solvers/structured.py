@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Clock, Run, ThreadEngine, blas_threads, worker_count
+from taxolearn.engines import Clock, Run, blas_threads
 from taxolearn.errors import DataError
 from taxolearn.losses.structured import RESCALINGS, StructuredHinge
 from taxolearn.objective import Objective
@@ -42,7 +39,6 @@ _STRETCHES = np.array([0.25, 0.125, 0.0625])
 _LEAST_GAIN = (
     2e-5  # share of the objective below which that is not done: single precision rounds what is multiplied
 )
-_FIRST_FACE, _EVERY_FACE = 10, 5  # passes before Newton steps on the face, and from one to the next
 _MOST_FREE = 2048  # duals on a face
 _FACE_PASSES = (
     256  # passes that have as many multiplications as a step on a face may: BLAS is quicker at them
@@ -74,26 +70,11 @@ def solve_structured(
     [[-0.5], [0.5]]
     """
     check_requirements("structured", REQUIRES, objective)
-    with memory_shared(limits) as run:
+    with limits.run() as run:
         ascent = StructuredRun(objective, limits, run, watch)
         if start is not None and start.dual is not None:
             ascent.begin_with(start.dual)
         return ascent.solve()
-
-
-@contextmanager
-def memory_shared(limits: Limits) -> Iterator[Run]:
-    """A run whose tasks may write to the arrays of the caller: on threads here, where the engine is elsewhere."""
-    engine = limits.engine
-    if engine is None or engine.shares_memory:
-        with limits.run() as run:
-            yield run
-        return
-    with (
-        ThreadEngine(min(engine.n_workers, worker_count(-1))) as own,
-        replace(limits, engine=own).run() as run,
-    ):
-        yield run
 
 
 class Arrays(NamedTuple):
@@ -158,6 +139,7 @@ class StructuredRun(RowAscent, SlotRun):
     """One solve: what the kernels read, and the slots and node vectors that they change."""
 
     price_task = staticmethod(price_rows)
+    first_face, every_face = 20, 10  # passes before Newton steps on the face, and from one to the next
     stretch = 1.0  # of the vectors of the duals at the end: the objective is least there
 
     def __init__(self, objective: Objective, limits: Limits, run: Run, watch: Watch | None = None) -> None:
@@ -242,7 +224,7 @@ class StructuredRun(RowAscent, SlotRun):
 
     def after_pass(self) -> None:
         """Now and then, where few duals are left that are not zero, Newton steps on all of them at once."""
-        if self.done < _FIRST_FACE or self.done % _EVERY_FACE:
+        if self.done < self.first_face or (self.done - self.first_face) % self.every_face:
             return
         self.repack(0)
         slots, cost = self.arrays.slots, self.arrays.cost

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.engines import Run
+from taxolearn.engines import Run, frozen
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import (
     Limits,
@@ -23,12 +23,14 @@ from taxolearn.solvers.base import (
 from taxolearn.solvers.tree_active import first_rows
 from taxolearn.solvers.tree_forest import make_forest
 from taxolearn.solvers.tree_tasks import (
+    Part,
     PriceTask,
     Shared,
     SweepTask,
     Swept,
     part_of,
     price_task,
+    release_scratch,
     sweep_task,
 )
 from taxolearn.solvers.tree_vectors import Form, dual_vectors, make_vectors, vectors_form
@@ -41,8 +43,7 @@ _GROWTH = 8.0  # largest factor by which the rows of a class grow at one pricing
 _AHEAD = (0.05, 0.15)  # rows that miss a loss by less are worked on too: where pricing is cheap, and at most
 _LEFT_OUT_SHARE = 0.3  # losses of rows that a class does not work on, as a share of the tolerated gap
 _VISIT_TOL_SHARE = 0.1  # gap of a class at which a visit ends, as a share of the tolerated gap
-_BLOCK_CLASSES = 64  # most classes that one read of X prices
-_SCRATCH_BYTES = 80 * 2**20  # largest size of the vectors and scores of the classes that one read of X prices
+_SPAN_CLASSES = 64  # least classes that a task prices, if there are as many
 _TASKS_PER_WORKER = 8  # trees and classes differ much in work: several tasks per worker even that out
 _LIGHT_STEPS = 2**21  # multiply-adds that take some milliseconds
 
@@ -82,7 +83,7 @@ def solve_tree_sweeps(
     dual = None if start is None else start.dual
     check_start(dual, (objective.problem.n_classes, objective.problem.n_rows))
     with limits.run() as run:
-        trees = _Trees(objective, limits, dual)
+        trees = _Trees(objective, limits, dual, run)
         rounds = Rounds(limits, run, watch, trees.dual, done=1)
         while trees.another_pass(run):
             primal, below = trees.bounds()
@@ -107,7 +108,7 @@ _NO_CHANGE = (np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32))
 class _Trees:
     """One solve: the arrays that all tasks read, the active rows of each class, and the bounds so far."""
 
-    def __init__(self, objective: Objective, limits: Limits, dual: sp.csr_array | None) -> None:
+    def __init__(self, objective: Objective, limits: Limits, dual: sp.csr_array | None, run: Run) -> None:
         from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
         from taxolearn.kernels.dual_descent import row_squares
         from taxolearn.kernels.rows import rows_of
@@ -135,8 +136,7 @@ class _Trees:
         self.passes = 0
         X = problem.X
         rows: Any = rows_of(X, _by_frequency(X) if sp.issparse(X) else None)
-        room = _SCRATCH_BYTES // ((4 if single else 8) * (problem.n_rows + problem.n_features))
-        self.shared = Shared(
+        shared = Shared(
             for_kernels(loss),
             rows,
             row_squares(rows, 0.0),
@@ -151,10 +151,9 @@ class _Trees:
             objective.bias_prior,
             min(_AHEAD[0] * (1.0 + self._dearness()), _AHEAD[1]),
             _LEFT_OUT_SHARE * limits.tol,
-            max(1, min(_BLOCK_CLASSES, len(order), room)),
             single,
-            [],
         )
+        self.tree, self.shared = shared.tree, run.share(shared)
 
     def another_pass(self, run: Run) -> bool:
         """Sweep the open trees and price them; whether that was done to the end."""
@@ -175,7 +174,7 @@ class _Trees:
         """Coordinate descent over the open trees."""
         sweeps = int(min(max(_SWEEPS[0], 2 + 4 * self._dearness()), _SWEEPS[1]))
         light = 4 * sweeps * len(self.active.rows) * (8 + self._row_size()) <= _LIGHT_STEPS
-        tasks = self._sweep_tasks(1 if light else _TASKS_PER_WORKER * run.engine.n_workers, sweeps)
+        tasks = self._sweep_tasks(1 if light else _TASKS_PER_WORKER * run.cluster.n_workers, sweeps)
         first, last, indptr = self.forest.first, self.forest.last, self.active.indptr
 
         def put(task: SweepTask, found: Swept) -> None:
@@ -183,11 +182,11 @@ class _Trees:
             self.active.dual[indptr[own.start] : indptr[own.stop]] = found.dual
             self.biases[own] = found.biases
 
-        run.map(sweep_task, self.shared, tasks, put, light=light, keep=False)
+        run.map(sweep_task, self.shared, tasks, put, light=light, keep=False, anywhere=True)
 
     def _sweep_tasks(self, n_tasks: int, sweeps: int) -> list[SweepTask]:
         """The open trees, neighbours together as long as there are about so many tasks; those with most rows first."""
-        forest, tree, indptr = self.forest, self.shared.tree, self.active.indptr
+        forest, indptr = self.forest, self.active.indptr
         work = indptr[forest.last[forest.tops]] - indptr[forest.first[forest.tops]]
         enough = work[self.open].sum() / n_tasks
         groups: list[tuple[int, int, int]] = []  # from, to, work
@@ -200,36 +199,40 @@ class _Trees:
         tasks = []
         for a, b, _ in sorted(groups, key=lambda group: -group[2]):
             tops = forest.tops[a:b]
-            part = part_of(tree, self.active, self.biases, int(tops[0]), int(forest.end[tops[-1]]))
+            part = self._part(int(tops[0]), int(forest.end[tops[-1]]))
             goals = self.goals[forest.first[tops[0]] : forest.last[tops[-1]]]
             tasks.append(SweepTask(part, tops, goals, sweeps, self.limits.seed + self.passes))
         return tasks
 
+    def _part(self, start: int, stop: int) -> Part:
+        return frozen(part_of(self.tree, self.active, self.biases, start, stop))  # type: ignore[no-any-return]
+
     def price(self, run: Run) -> tuple[list[_Change], bool]:
         """Objectives of the open trees over all rows; how the active rows change, and whether all were priced."""
         steps = self.objective.problem.n_rows * len(self.report) * (40 + self._row_size())  # with biases
-        tasks = self._price_tasks(run.engine.n_workers)
-        found = run.map(price_task, self.shared, tasks, light=bool(steps <= _LIGHT_STEPS))
-        self.shared.scratch.clear()
+        spans, tasks = self._price_tasks(run)
+        light = bool(steps <= _LIGHT_STEPS)
+        found = run.map(price_task, self.shared, tasks, light=light, anywhere=True)
+        release_scratch()
         changes = []
-        for task, priced in zip(tasks, found, strict=True):
+        for own, priced in zip(spans, found, strict=True):
             if priced is not None:
-                start = int(self.forest.first[task.part.start]) + task.first
-                own = slice(start, start + task.last - task.first)
                 self.report[own] = priced.report
                 self.polished[own] = priced.report[:, self.pricing.BIAS]
                 self.fresh_start[own], self.fresh_stop[own] = priced.fresh_start, priced.fresh_stop
                 changes.append(_Change(own.start, own.stop, priced.keep, priced.fresh))
         return changes, len(changes) == len(tasks)
 
-    def _price_tasks(self, n_workers: int) -> list[PriceTask]:
-        forest, tree = self.forest, self.shared.tree
+    def _price_tasks(self, run: Run) -> tuple[list[slice], list[PriceTask]]:
+        """Spans of classes, and the tasks that price them."""
+        forest, n_workers = self.forest, run.cluster.n_workers
         first = forest.first[forest.tops]
         sizes = np.diff(self.active.indptr)
         growth = min(max(1.0, self._dearness()), _GROWTH)
         most = (growth * np.maximum(64, sizes)).astype(np.int64)
-        width = _BLOCK_CLASSES * max(1, len(self.report) // (_BLOCK_CLASSES * _TASKS_PER_WORKER * n_workers))
-        tasks = []
+        width = _SPAN_CLASSES * max(1, len(self.report) // (_SPAN_CLASSES * _TASKS_PER_WORKER * n_workers))
+        spans, tasks = [], []
+        parts: dict[tuple[int, int], Any] = {}  # a large tree is priced by several tasks, and sent once
         # runs of neighbouring open trees are priced together: blocks stay full
         edges = np.flatnonzero(np.diff(np.concatenate(([False], self.open, [False]))))
         for a, b in edges.reshape(-1, 2):
@@ -237,11 +240,13 @@ class _Trees:
             for start in range(int(first[a]), end, width):
                 stop = min(end, start + width)
                 one, other = forest.tops[np.searchsorted(first, (start, stop - 1), side="right") - 1]
-                part = part_of(tree, self.active, self.biases, int(one), int(forest.end[other]))
-                base = int(forest.first[one])
-                own = most[base : base + len(part.biases)]
-                tasks.append(PriceTask(part, start - base, stop - base, own))
-        return tasks
+                nodes = int(one), int(forest.end[other])
+                if nodes not in parts:
+                    parts[nodes] = run.share(self._part(*nodes))
+                base, past = int(forest.first[one]), int(forest.last[other])
+                spans.append(slice(start, stop))
+                tasks.append(PriceTask(parts[nodes], start - base, stop - base, most[base:past]))
+        return spans, tasks
 
     def _open_classes(self) -> npt.NDArray[np.bool_]:
         tops = self.forest.tops

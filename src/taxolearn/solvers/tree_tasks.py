@@ -12,10 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.engines import Clock
+from taxolearn.engines import Clock, frozen
+from taxolearn.engines.memory import share_of_memory
 
 _EPOCHS = 2  # epochs over the rows of a class at one visit
 _TRANSPOSED = 8  # vectors that are transposed into columns at a time
+_BLOCK_CLASSES = 64  # most classes that one read of X prices
+_LEAST_BYTES = 80 * 2**20  # of the vectors and scores of a block, however little memory there is
+_SHARE_OF_MEMORY = 0.5  # of what is there, for the blocks of all cores
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -34,9 +38,7 @@ class Shared(NamedTuple):
     bias_prior: float
     ahead: float  # rows that miss a loss by less are taken in too
     left_out: float  # losses that may be left out, as a share of the objective
-    block: int  # classes priced by one read of X
     single: bool  # whether pricing is in single precision
-    scratch: list[tuple[Any, ...]]  # memory that tasks of this process use again; what is in it says nothing
 
 
 class Part(NamedTuple):
@@ -102,6 +104,14 @@ def part_of(tree: Any, active: Any, biases: Array, start: int, stop: int) -> Par
     return Part(start, stop, own, biases[first:last])
 
 
+def for_kernels_of_trees(active: Any, copy: bool = True) -> Any:
+    """The state as all tree kernels take it: duals that may be written to, all else for reading only.
+
+    For compiled code that is one type, whoever made the arrays; another one would be compiled once more.
+    """
+    return frozen(active)._replace(dual=active.dual.copy() if copy else active.dual)
+
+
 def _cut(shared: Shared, start: int, stop: int) -> tuple[Any, Any]:
     """Tree and costs of the nodes start .. stop-1, nodes and classes being counted from their first ones."""
     tree, costs = shared.tree, shared.costs
@@ -121,7 +131,8 @@ def _cut(shared: Shared, start: int, stop: int) -> tuple[Any, Any]:
         np.where(filled, to_span - low, 0),
         tree.spans[low:high] - first,
     )
-    return part, type(costs)(costs.row_weight, costs.positive[first:last], costs.negative[first:last])
+    some = type(costs)(costs.row_weight, costs.positive[first:last], costs.negative[first:last])
+    return frozen(part), frozen(some)
 
 
 def sweep_task(shared: Shared, task: SweepTask, clock: Clock) -> Swept:
@@ -130,7 +141,7 @@ def sweep_task(shared: Shared, task: SweepTask, clock: Clock) -> Swept:
 
     part = task.part
     tree, costs = _cut(shared, part.start, part.stop)
-    active = part.active._replace(dual=part.active.dual.copy())
+    active = for_kernels_of_trees(part.active)
     biases, w = part.biases.copy(), np.zeros(shared.n_features)
     for top in (task.tops - part.start).tolist():
         sweep_tree(
@@ -159,20 +170,18 @@ def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
 
     part, first, last = task.part, task.first, task.last
     tree, costs = _cut(shared, part.start, part.stop)
-    indptr, n = part.active.indptr, len(part.biases)
+    active = for_kernels_of_trees(part.active)
+    indptr, n = active.indptr, len(part.biases)
     keep = np.ones(indptr[last] - indptr[first], dtype=np.bool_)
     fresh = np.empty(int(task.most[first:last].sum()), dtype=np.int32)
     fresh_start, fresh_stop = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     report = np.zeros((n, tree_pricing.REPORT_WIDTH))
-    try:
-        scratch = shared.scratch.pop()
-    except IndexError:
-        scratch = _make_scratch(shared)
+    scratch = _SCRATCH.take(shared)
     tree_pricing.price_classes(
         shared.loss,
         shared.rows,
         tree,
-        part.active,
+        active,
         costs,
         0,
         first,
@@ -183,7 +192,7 @@ def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
         shared.left_out,
         task.most,
         *scratch,
-        part.biases,
+        part.biases.copy(),
         keep,
         fresh,
         fresh_start,
@@ -191,7 +200,7 @@ def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
         report,
         clock.stop,
     )
-    shared.scratch.append(scratch)
+    _SCRATCH.put_back(scratch, shared)
     if clock.stop[0]:
         return None
     # copies: views would keep the arrays of the whole part
@@ -205,13 +214,38 @@ def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
     )
 
 
-def _make_scratch(shared: Shared) -> tuple[Any, ...]:
-    """Room for the vector that is led along the tree, and for vectors and scores of a block of classes."""
-    width, n = shared.n_features, len(shared.squares)
-    dtype = np.float32 if shared.single else np.float64
-    return (
-        np.zeros(width),
-        np.empty((_TRANSPOSED, width), dtype=dtype),
-        np.empty(width * shared.block, dtype=dtype),
-        np.empty(n * shared.block, dtype=dtype),
-    )
+class _Scratch:
+    """Memory that pricing tasks of this process use again: fresh memory is slow at the first touch."""
+
+    def __init__(self) -> None:
+        self._spare: list[tuple[Any, ...]] = []
+
+    def take(self, shared: Shared) -> tuple[Any, ...]:
+        """Room for the vector that is led along the tree, and for vectors and scores of a block of classes."""
+        width, n = shared.n_features, len(shared.squares)
+        dtype = np.dtype(np.float32 if shared.single else np.float64)
+        while self._spare:
+            found = self._spare.pop()
+            if (len(found[0]), found[4], found[1].dtype) == (width, n, dtype):
+                return found[:4]
+        bytes_each = dtype.itemsize * (n + width)
+        room = max(_LEAST_BYTES, share_of_memory(_SHARE_OF_MEMORY)) // bytes_each
+        block = max(1, min(_BLOCK_CLASSES, len(shared.costs.negative), room))
+        return (
+            np.zeros(width),
+            np.empty((_TRANSPOSED, width), dtype=dtype),
+            np.empty(width * block, dtype=dtype),
+            np.empty(n * block, dtype=dtype),
+        )
+
+    def put_back(self, scratch: tuple[Any, ...], shared: Shared) -> None:
+        """For the next task."""
+        self._spare.append((*scratch, len(shared.squares)))
+
+    def clear(self) -> None:
+        """Let go of it."""
+        self._spare.clear()
+
+
+_SCRATCH = _Scratch()
+release_scratch = _SCRATCH.clear

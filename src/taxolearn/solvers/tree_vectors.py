@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from taxolearn.engines import frozen
 from taxolearn.problem import Problem
 from taxolearn.solvers.tree_forest import Forest
+from taxolearn.solvers.tree_tasks import for_kernels_of_trees
 from taxolearn.ties import PathSum
 from taxolearn.vectors import ClassVectors, NodeVectors
 from taxolearn.vectors.dual_vectors import DualVectors
@@ -76,10 +78,11 @@ class _Vectors:
         from taxolearn.kernels.rows import rows_of
 
         self.rows: Any = rows_of(problem.X)
-        self.kernels, self.forest, self.active = tree_descent, forest, active
-        self.tree = forest.arrays()
+        self.kernels, self.forest = tree_descent, forest
+        self.active = for_kernels_of_trees(active, copy=False)
+        self.tree = frozen(forest.arrays())
         # a node's sum without its scale
-        self.plain = self.tree._replace(scale=np.ones(len(forest.scale)))
+        self.plain = self.tree._replace(scale=frozen(np.ones(len(forest.scale))))
         self.w = np.zeros(problem.n_features)
         self.share, self.touched = np.zeros(problem.n_rows), np.zeros(problem.n_rows, dtype=np.bool_)
 

@@ -120,6 +120,7 @@ def unpack_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, *, full
     estimator.data_ = entry(header, "data", dict)
     entry(estimator.data_, "rows", int)
     entry(estimator.data_, "fingerprint", str)
+    _check_class_rows(estimator.data_, n_classes)
     feature_names = entry(header, "feature_names", list | None)
     if feature_names is not None:
         if len(feature_names) != weights.n_features or not all(type(name) is str for name in feature_names):
@@ -138,6 +139,15 @@ def unpack_classifier(kind: Any, header: dict[str, Any], arrays: Arrays, *, full
             raise ModelError("the array 'node_weights' holds a negative number")
     estimator._take_learned(_learned(header, arrays))
     return estimator
+
+
+def _check_class_rows(data: dict[str, Any], n_classes: int) -> None:
+    """How many rows each class had; models of older versions do not know it."""
+    counts = entry({"class_rows": None, **data}, "class_rows", list | tuple | None)
+    if counts is not None and not (
+        len(counts) == n_classes and all(type(count) is int and count >= 0 for count in counts)
+    ):
+        raise ModelError(f"the numbers of rows are not {n_classes} counts, one a class")
 
 
 def entry(header: Any, key: str, kind: Any) -> Any:

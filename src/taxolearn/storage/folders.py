@@ -175,7 +175,7 @@ def _replace(folder: Path, header: dict[str, Any], arrays: dict[str, np.ndarray[
     with waiting.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     specs = {name: ArraySpec(array.dtype.name, array.shape) for name, array in arrays.items()}
-    manifest = Manifest(header, _provenance(), specs, waiting.stat().st_size, sha256)
+    manifest = Manifest(header, provenance(), specs, waiting.stat().st_size, sha256)
     raw = manifest_bytes(manifest)
     os.replace(waiting, folder / manifest.file_name)
     _sync_folder(folder)
@@ -252,7 +252,12 @@ def _temporary(folder: Path) -> Path:
     return folder / f".saving-{secrets.token_hex(8)}"
 
 
-def _provenance() -> dict[str, str]:
+def provenance() -> dict[str, str]:
+    """Versions and the date, as models and reports keep them.
+
+    >>> sorted(provenance())
+    ['date', 'numpy', 'python', 'scipy', 'taxolearn']
+    """
     try:
         version = metadata.version("taxolearn")
     except metadata.PackageNotFoundError:  # run from a source tree that is not installed

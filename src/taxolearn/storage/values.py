@@ -67,7 +67,7 @@ def encode_header(header: dict[str, Any]) -> dict[str, Any]:
 
     >>> encode_header({"C": 1.0, "ngram_range": (1, 2)})
     {'C': 1.0, 'ngram_range': {'$tuple': [1, 2]}}
-    >>> encode_header({"params": {"callback": print}})
+    >>> encode_header({"params": {"callback": len}})
     Traceback (most recent call last):
     ...
     taxolearn.errors.ModelError: header entry params.callback is a builtin_function_or_method, which a model \

@@ -66,7 +66,7 @@ def _is_whole(term: Term) -> bool:
 
 
 def with_terms(taxonomy: Taxonomy, terms: Mapping[Any, Term | str]) -> Taxonomy:
-    """The same taxonomy with these labels or `Term`s, by name; nodes that are not named have none.
+    """The same taxonomy with these labels, or a `Term` each, by name; nodes that are not named have none.
 
     They are saved with a model, and `explain` and the command line show them.
 

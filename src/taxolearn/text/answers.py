@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from taxolearn.errors import DataError
 from taxolearn.explain import ExplainedRow, Explanation, explain, explain_row
 from taxolearn.structure.names import show
 from taxolearn.text.features import TextFeatures
+
+if TYPE_CHECKING:
+    from taxolearn.report import Report
 
 
 def _has_probabilities(classifier: Any) -> bool:
@@ -182,6 +185,18 @@ class TextAnswers:
         label = self.estimator_._decided_label(rows, decision) if label is None else label
         found = self._explained(text, rows, k, runners_up, label)
         return replace(found, stop=self.estimator_._why_stopped(rows, **promise)) if promise else found
+
+    def report(self, texts: Any, y: Any, **options: Any) -> Report:
+        """What the model knows, where it fails and what to do about it, on labelled texts; see the estimators' method.
+
+        >>> from taxolearn import TextClassifier
+        >>> model = TextClassifier(features=TextFeatures()).fit(["left femur", "skin"], ["bone", "skin"])
+        >>> model.report(["the femur", "the skin"], ["bone", "bone"])
+        Report(2 rows, accuracy 0.5000)
+        """
+        from taxolearn.report import Report, collect
+
+        return Report(collect(self, texts, y, **options))
 
     def _explained(self, text: str, rows: Any, k: int, runners_up: int, label: Hashable) -> Explanation:
         if (

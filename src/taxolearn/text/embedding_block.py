@@ -15,10 +15,9 @@ from taxolearn.structure.names import show
 from taxolearn.text.embedder import Embedder
 from taxolearn.text.embedders import checked, embedder_of
 
-# Columns beside n-grams, where the first ones can stand alone: n-grams tell what the others would, the more the more
-# texts there are. See the decisions.
-_BESIDE_NGRAMS = 64
-_BESIDE_MANY_NGRAMS, _MANY_TEXTS = 32, 20_000
+# Columns beside n-grams, where the first ones can stand alone, from more than so many texts on: n-grams tell what the
+# others would, the more the more texts there are. See the decisions.
+_BESIDE_NGRAMS = ((20_000, 32), (5_000, 64))
 EMBEDDING = "embedding of the text"  # what its columns are called in explanations, together
 _FIELDS = {"name": str, "dimension": int, "fingerprint": str, "columns": int, "weight": float}
 
@@ -42,7 +41,7 @@ class EmbeddingBlock:
         """The block that these parameters of `TextFeatures` ask for, with so many texts to learn from.
 
         >>> EmbeddingBlock.of("words", 1.0, None, alone=False).columns
-        64
+        256
         """
         if (
             isinstance(weight, bool)
@@ -53,8 +52,8 @@ class EmbeddingBlock:
         found = embedder_of(embedder)
         if columns is None:
             short = not alone and hasattr(found, "leading")
-            few = _BESIDE_NGRAMS if n_texts <= _MANY_TEXTS else _BESIDE_MANY_NGRAMS
-            columns = min(found.dimension, few) if short else found.dimension
+            enough = [few for most, few in _BESIDE_NGRAMS if n_texts > most] if short else []
+            columns = min([found.dimension, *enough])
         elif isinstance(columns, bool) or not isinstance(columns, int | np.integer) or columns < 1:
             raise DataError(
                 f"embedding_columns={show(columns)} is not valid; use None or a whole number from 1 on"

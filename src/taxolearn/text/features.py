@@ -57,8 +57,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     embedding_weight : float
         Length of these vectors in a row.
     embedding_columns : int or None
-        How many of their leading columns are used. None: all of them; with "words" beside n-grams 64, from
-        more than 20,000 texts 32.
+        How many of their leading columns are used. None: all of them; with "words" beside n-grams 64 from
+        more than 5,000 texts on, 32 from more than 20,000.
 
     Attributes
     ----------

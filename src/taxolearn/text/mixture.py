@@ -1,37 +1,43 @@
-"""The choice of how much embeddings and label texts weigh, on held-out rows, with a default that must be beaten.
+"""The choice of n-grams, of the weight of embeddings and of that of label texts, with a default that must be beaten.
 
-With few rows per class little can be held out, and the best of many candidates is best by luck. So n-grams and
-embeddings side by side, label texts counted as rows, are the default; something else is taken where its held-out rows
-are right more often by more than a standard error.
+With few rows per class the best of many candidates is best by luck. So words, characters and embeddings side by side,
+label texts counted as rows, are the default; something else is taken where it is right about more texts by more than
+some standard errors.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from taxolearn.errors import TaxolearnError
+from taxolearn.errors import DataError
 from taxolearn.methods.base import VectorClassifier
-from taxolearn.text.choice import default_candidates, row_picker
+from taxolearn.text.choice import default_candidates
 from taxolearn.text.features import TextFeatures
-from taxolearn.text.label_texts import LabelRows, label_names, with_label_rows
+from taxolearn.text.held_out import HeldOut
+from taxolearn.text.judged_rows import judged_rows
+from taxolearn.text.label_texts import LabelRows
+from taxolearn.text.leave_one_out import LeaveOneOut
 
 KINDS = ("auto", "ngrams", "embeddings", "both")
 _OTHER_WEIGHTS = (0.5, 2.0)
 _OTHER_LABEL_WEIGHTS = (0.3, 0.0)
-_ENOUGH_HELD_OUT = 500  # rows; with fewer, several splits are averaged
-_MOST_SPLITS = 3
-_STANDARD_ERRORS = 1.0
-_SHARE = 0.25
+_FEWEST_JUDGED = 30  # with fewer rows no difference could be told from chance
+_MOST_LEFT_OUT = 2_500  # rows that are left out one by one; their products are one dense matrix
+_MOST_TEXTS, _MOST_CHARACTERS = (
+    10_000,
+    5_000_000,
+)  # that the estimator itself is learned from, in a comparison
+_STANDARD_ERRORS = 1.5
+# Up to so many texts and characters those of n-grams of characters cost little.
+_FEW_TEXTS, _FEW_CHARACTERS = 5_000, 2_000_000
 
 
 class Trial(NamedTuple):
@@ -48,26 +54,34 @@ class Trial(NamedTuple):
 Round = Callable[[Trial], list[Trial]]
 
 
-def rounds(kind: str, embedder: Any, weigh_labels: bool) -> list[Round]:
+def usual_ngrams(texts: list[str]) -> TextFeatures:
+    """The n-grams that are taken unless others are better: of words, and with few texts of characters, too.
+
+    >>> usual_ngrams(["left femur"])
+    TextFeatures(analyzer='word+char', sublinear_tf=True)
+    """
+    few = len(texts) <= _FEW_TEXTS and sum(map(len, texts)) <= _FEW_CHARACTERS
+    return TextFeatures(analyzer="word+char" if few else "word", sublinear_tf=True)
+
+
+def rounds(kind: str, weigh_labels: bool) -> list[Round]:
     """What is tried, round by round: each starts from what won before, the default that must be beaten.
 
-    >>> first, second = rounds("both", "words", weigh_labels=False)
-    >>> [trial.features.embedding_weight for trial in second(first(Trial(TextFeatures(), 0.0))[0])]
+    >>> first, second = rounds("both", weigh_labels=False)
+    >>> start = Trial(TextFeatures(embedder="words"), 0.0)
+    >>> [trial.features.embedding_weight for trial in second(start)]
     [1.0, 0.5, 2.0]
     """
     found: list[Round] = []
+    if kind in ("auto", "both", "ngrams"):
+        found.append(_other_ngrams)
     if kind in ("auto", "both"):
-        found.append(lambda best: [best._replace(features=_both(ngrams)) for ngrams in default_candidates()])
-
-        def _both(ngrams: TextFeatures) -> TextFeatures:
-            made: TextFeatures = ngrams.set_params(embedder=embedder)
-            return made
 
         def weights(best: Trial) -> list[Trial]:
             features = [clone(best.features).set_params(embedding_weight=weight) for weight in _OTHER_WEIGHTS]
             if kind == "auto":
                 features.append(clone(best.features).set_params(embedder=None))
-                features.append(TextFeatures(analyzer=None, embedder=embedder))
+                features.append(TextFeatures(analyzer=None, embedder=best.features.embedder))
             return [best, *(best._replace(features=tried) for tried in features)]
 
         found.append(weights)
@@ -78,6 +92,13 @@ def rounds(kind: str, embedder: Any, weigh_labels: bool) -> list[Round]:
     return found
 
 
+def _other_ngrams(best: Trial) -> list[Trial]:
+    embedder = best.features.embedder
+    others = [features.set_params(embedder=embedder) for features in default_candidates()]
+    same = best.features.get_params()
+    return [best, *(best._replace(features=tried) for tried in others if tried.get_params() != same)]
+
+
 def choose_mixture(
     estimator: VectorClassifier,
     start: Trial,
@@ -86,48 +107,51 @@ def choose_mixture(
     y: Any,
     about: LabelRows | None,
     *,
-    max_texts: int,
     random_state: Any,
     verbose: int,
 ) -> tuple[Trial, list[dict[str, Any]]]:
-    """The winner of the last round, and the table of what was tried; the default where nothing can be held out.
+    """The winner of the last round, and the table of what was tried; the default where too little can be judged.
 
     >>> from taxolearn import OneVsRestSVM
-    >>> start, to_try = Trial(TextFeatures(), 0.0), rounds("both", "words", weigh_labels=False)
+    >>> start, to_try = Trial(TextFeatures(embedder="words"), 0.0), rounds("both", weigh_labels=False)
     >>> best, table = choose_mixture(OneVsRestSVM(), start, to_try, ["a cat", "a dog"], ["c", "d"], None,
-    ...     max_texts=100, random_state=0, verbose=0)
+    ...     random_state=0, verbose=0)
     >>> best.features.embedder, len(table)
     ('words', 0)
     """
-    judge = _Judge(estimator, texts, y, about, max_texts, random_state, verbose)
+    judge = _judge(estimator, texts, y, about, check_random_state(random_state))
+    if judge.n_judged < _FEWEST_JUDGED:
+        return start, []
+    comparison = _Comparison(judge, verbose)
     best = start
     for more in to_try:
-        best = judge.best_of(more(best)) if judge.splits else more(best)[0]
-    return best, judge.table
+        best = comparison.best_of(more(best))
+    return best, comparison.table
 
 
-class _Judge:
-    """Held-out rows, the same for all candidates, and how many of them each candidate gets right."""
+def _judge(
+    estimator: VectorClassifier, texts: list[str], y: Any, about: LabelRows | None, random: Any
+) -> Any:
+    """By leaving out one by one where that is cheap: all rows, or all rows of some classes; else the estimator."""
+    rows = judged_rows(texts, y, about, estimator.taxonomy)
+    n_texts = len(texts)
+    if rows.size > _MOST_LEFT_OUT:
+        part = rows.of_some_classes(_MOST_LEFT_OUT, random)
+        if part is None:
+            order = random.permutation(n_texts)[:_MOST_TEXTS]
+            sizes = np.cumsum([len(texts[row]) for row in order])
+            order = order[: max(int(np.searchsorted(sizes, _MOST_CHARACTERS, side="right")), 1)]
+            return HeldOut(estimator, rows.some(order), n_texts, random)
+        rows = part
+    C = estimator.get_params(deep=False).get("C", 1.0)
+    return LeaveOneOut(rows, n_texts, C if isinstance(C, float | int) and C > 0 else 1.0)
 
-    def __init__(
-        self,
-        estimator: VectorClassifier,
-        texts: list[str],
-        y: Any,
-        about: LabelRows | None,
-        max_texts: int,
-        random_state: Any,
-        verbose: int,
-    ) -> None:
-        self._estimator = clone(estimator)
-        quick = {"tol": 0.1, "probability": False, "thresholds": "zero", "verbose": 0}
-        known = estimator.get_params(deep=False)
-        self._estimator.set_params(**{name: value for name, value in quick.items() if name in known})
-        self._pick = row_picker(y, len(texts))
-        self._texts, self._about, self._verbose = texts, about, verbose
-        random = check_random_state(random_state)
-        rows = random.permutation(len(texts))[:max_texts]
-        self.splits = list(_splits(rows, _strata(self._pick(rows.tolist())), random))
+
+class _Comparison:
+    """Candidates against a default, each judged once."""
+
+    def __init__(self, judge: Any, verbose: int) -> None:
+        self._judge, self._verbose = judge, verbose
         self.table: list[dict[str, Any]] = []
 
     def best_of(self, candidates: Sequence[Trial]) -> Trial:
@@ -143,16 +167,17 @@ class _Judge:
         return best
 
     def _rate(self, trial: Trial) -> npt.NDArray[np.float64]:
-        """How right each held-out row is."""
+        """How right each judged row is."""
         for entry in self.table:
             if entry["trial"] is trial:
                 return np.asarray(entry["right"])
         started = time.perf_counter()
-        parts, width = [], 0
-        for train, held in self.splits:
-            right, width = self._split(trial, train, held)
-            parts.append(right)
-        found = np.concatenate(parts)
+        problem, width = None, 0
+        try:
+            found = self._judge.right(trial.features, trial.label_weight)
+            width = self._judge.parts.width(trial.features)
+        except DataError as error:  # a vocabulary may be empty on a part of the texts
+            found, problem = np.zeros(self._judge.n_judged), str(error)
         self.table.append(
             {
                 "trial": trial,
@@ -160,49 +185,24 @@ class _Judge:
                 "score": float(found.mean()),
                 "n_features": width,
                 "seconds": time.perf_counter() - started,
+                "problem": problem,
             }
         )
         if self._verbose:
             print(f"taxolearn: {width:,} features, held-out accuracy {found.mean():.4f}", file=sys.stderr)
-        return found
-
-    def _split(self, trial: Trial, train: list[int], held: list[int]) -> tuple[npt.NDArray[np.float64], int]:
-        texts, y, true = [self._texts[row] for row in train], self._pick(train), self._pick(held)
-        weights = np.ones(len(train))
-        if self._about is not None and trial.label_weight > 0:
-            about = self._about.of({*label_names(y), *label_names(true)})
-            texts, y = texts + about.texts, with_label_rows(y, about.labels)
-            weights = np.concatenate([weights, np.full(len(about.texts), trial.label_weight)])
-        features = clone(trial.features)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # classes are missing in a part of the rows: no news to the user
-            try:
-                rows = features.fit_transform(texts)
-                model = clone(self._estimator).fit(rows, y, sample_weight=weights)
-                answers = model.predict(features.transform([self._texts[row] for row in held]))
-            except TaxolearnError:  # the fit on all rows says so if it cannot either
-                return np.zeros(len(held)), 0
-        return _rightness(answers, true), rows.shape[1]
+        return np.asarray(found)
 
 
 def table_of(judged: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What was tried, as a model keeps it.
 
     >>> trial = Trial(TextFeatures(embedder="words"), 1.0)
-    >>> table_of([{"trial": trial, "score": 0.5, "n_features": 9, "seconds": 0.1, "chosen": True}])[0]["settings"]
+    >>> told = {"score": 0.5, "n_features": 9, "seconds": 0.1, "problem": None, "chosen": True}
+    >>> table_of([{"trial": trial} | told])[0]["settings"]
     {'embedder': 'words', 'label_weight': 1.0}
     """
-    return [
-        {
-            "settings": _told(entry["trial"]),
-            "score": entry["score"],
-            "n_features": entry["n_features"],
-            "seconds": entry["seconds"],
-            "problem": None,
-            "chosen": entry["chosen"],
-        }
-        for entry in judged
-    ]
+    told = ("score", "n_features", "seconds", "problem", "chosen")
+    return [{"settings": _told(entry["trial"])} | {name: entry[name] for name in told} for entry in judged]
 
 
 def _told(trial: Trial) -> dict[str, Any]:
@@ -214,49 +214,3 @@ def _told(trial: Trial) -> dict[str, Any]:
             embedder, "name", getattr(embedder, "__name__", type(embedder).__name__)
         )
     return settings | ({"label_weight": trial.label_weight} if trial.label_weight else {})
-
-
-def _splits(
-    rows: npt.NDArray[np.intp], keys: list[Hashable], random: Any
-) -> Iterator[tuple[list[int], list[int]]]:
-    """Rows to learn from and rows held out: of each class a share, and never its last row."""
-    by_class: dict[Hashable, list[int]] = {}
-    for row, key in zip(rows.tolist(), keys, strict=True):
-        by_class.setdefault(key, []).append(row)
-    found = 0
-    for _ in range(_MOST_SPLITS):
-        held: list[int] = []
-        for members in by_class.values():
-            share = _SHARE * len(members)
-            n = min(int(share) + int(random.random_sample() < share % 1), len(members) - 1)
-            if len(members) in (2, 3):
-                n = 1
-            held += random.permutation(members)[:n].tolist()
-        if not held:
-            return
-        left = set(held)
-        yield [row for row in rows.tolist() if row not in left], held
-        found += len(held)
-        if found >= _ENOUGH_HELD_OUT:
-            return
-
-
-def _strata(y: Any) -> list[Hashable]:
-    """The class of each row; sets of labels are hardly ever alike, so they are all of one."""
-    if isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.ndim == 1):
-        several = (set, frozenset, list, np.ndarray)
-        return [None if isinstance(label, several) else label for label in y]
-    return [None] * y.shape[0]
-
-
-def _rightness(answers: Any, true: Any) -> npt.NDArray[np.float64]:
-    """How right each answer is: 0 or 1, or with several labels the overlap of the sets."""
-    if sparse.issparse(true) or getattr(true, "ndim", 1) > 1:
-        dense = [np.asarray(part.toarray() if sparse.issparse(part) else part) for part in (answers, true)]
-        return np.asarray((dense[0] == dense[1]).all(axis=1), dtype=np.float64)
-    pairs = [(_names(answer), _names(label)) for answer, label in zip(answers, true, strict=True)]
-    return np.array([len(a & b) / max(len(a | b), 1) for a, b in pairs])
-
-
-def _names(label: Any) -> set[Any]:
-    return set(label) if isinstance(label, set | frozenset | list | np.ndarray) else {label}

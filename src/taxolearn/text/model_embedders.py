@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -20,7 +20,7 @@ class ModelEmbedder:
     """A model that has `encode`.
 
     >>> class Model:
-    ...     def encode(self, texts):
+    ...     def encode(self, texts, show_progress_bar):
     ...         return [[len(text)] for text in texts]
     >>> ModelEmbedder("lengths", 1, "0", Model()).embed(["abc"]).tolist()
     [[3.0]]
@@ -37,7 +37,7 @@ class ModelEmbedder:
         >>> ModelEmbedder("none", 1, "0", None).dimension
         1
         """
-        return np.asarray(self.model.encode(list(texts)), dtype=np.float32)
+        return np.asarray(self.model.encode(list(texts), show_progress_bar=False), dtype=np.float32)
 
 
 @cache
@@ -60,20 +60,29 @@ def model_embedder(kind: str, name: str) -> Embedder:
         raise DataError(f"the embedder '{kind}:{name}' needs {kind}; pip install {kind}") from None
     made = getattr(package, maker)
     try:
-        model = made(name) if kind == "sentence-transformers" else made.from_pretrained(name)
+        # Model2Vec asks the network even for what is in its cache, unless told not to.
+        model = (
+            made(name)
+            if kind == "sentence-transformers"
+            else made.from_pretrained(name, force_download=False)
+        )
     except Exception as error:  # noqa: BLE001  whatever these packages and the network raise
         raise DataError(f"{kind} has no model {name!r} here: {str(error).splitlines()[0][:200]}") from None
-    weights = _weights(model)
     digest = hashlib.sha256()
-    for array in weights:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    dimension = np.asarray(model.encode(["a"])).shape[1]
+    for part in _content(model):
+        digest.update(part)
+    dimension = np.asarray(model.encode(["a"], show_progress_bar=False)).shape[1]
     return ModelEmbedder(f"{kind}:{name}", int(dimension), digest.hexdigest()[:32], model)
 
 
-def _weights(model: Any) -> list[Any]:
-    """All numbers of a model, in the order of their names."""
+def _content(model: Any) -> Iterator[bytes]:
+    """All that vectors depend on: numbers in the order of their names, and how texts are cut."""
     if hasattr(model, "state_dict"):
         state = model.state_dict()
-        return [state[key].detach().float().cpu().numpy() for key in sorted(state)]
-    return [np.asarray(model.embedding)]
+        for key in sorted(state):
+            yield np.ascontiguousarray(state[key].detach().float().cpu().numpy()).tobytes()
+        return
+    for name in ("embedding", "weights", "token_mapping"):
+        array = getattr(model, name, None)
+        yield b"" if array is None else np.ascontiguousarray(array).tobytes()
+    yield model.tokenizer.to_str().encode()

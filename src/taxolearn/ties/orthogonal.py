@@ -230,11 +230,18 @@ def check_penalties(matrix: sp.csr_array) -> None:
     wrong = matrix.data[~(np.isfinite(matrix.data) & (matrix.data >= 0))]
     if len(wrong):
         raise DataError(f"K holds the number {wrong[0]:g}; give numbers from zero on")
-    if abs(matrix - matrix.T).max() > 0:
+    if not _symmetric(matrix):
         raise DataError("K is not symmetric; give a symmetric matrix")
     empty = np.flatnonzero(matrix.diagonal() <= 0)
     if len(empty):
         raise DataError(f"K has 0 on its diagonal, in row {empty[0]}; give positive numbers there")
+
+
+def _symmetric(matrix: sp.csr_array) -> bool:
+    if matrix.shape[0] <= _DENSE:
+        whole = matrix.toarray()
+        return bool(np.array_equal(whole, whole.T))
+    return bool(abs(matrix - matrix.T).max() == 0)
 
 
 def largest_share(matrix: sp.csr_array) -> float:
@@ -244,14 +251,18 @@ def largest_share(matrix: sp.csr_array) -> float:
     >>> largest_share(sp.csr_array([[4.0, 2.0], [2.0, 4.0]]))
     2.0
     """
-    diagonal = matrix.diagonal()
-    scale = sp.diags_array(1.0 / np.sqrt(diagonal))
-    beside = sp.csr_array(scale @ (matrix - sp.diags_array(diagonal)) @ scale)
-    beside.eliminate_zeros()
-    return 1.0 / largest_eigenvalue(beside) if beside.nnz else float("inf")
+    entries = sp.coo_array(matrix)
+    scale = 1.0 / np.sqrt(matrix.diagonal())
+    row, column = entries.coords
+    beside = (row != column) & (entries.data != 0)
+    row, column = row[beside], column[beside]
+    if not len(row):
+        return float("inf")
+    values = scale[row] * entries.data[beside] * scale[column]
+    return 1.0 / largest_eigenvalue(sp.coo_array((values, (row, column)), shape=matrix.shape))
 
 
-def largest_eigenvalue(matrix: sp.csr_array) -> float:
+def largest_eigenvalue(matrix: sp.sparray) -> float:
     """Of a symmetric matrix; above a thousand rows by Lanczos' method, which only multiplies.
 
     >>> round(largest_eigenvalue(sp.csr_array([[0.0, 2.0], [2.0, 0.0]])), 9)
@@ -263,4 +274,6 @@ def largest_eigenvalue(matrix: sp.csr_array) -> float:
     from scipy.sparse.linalg import eigsh
 
     start = np.random.default_rng(0).random(n) + 0.5
-    return float(eigsh(matrix, k=1, which="LA", v0=start, tol=1e-10, return_eigenvectors=False)[0])
+    return float(
+        eigsh(sp.csr_array(matrix), k=1, which="LA", v0=start, tol=1e-10, return_eigenvectors=False)[0]
+    )

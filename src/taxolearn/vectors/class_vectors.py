@@ -12,7 +12,7 @@ from scipy import sparse
 
 from taxolearn.engines import ThreadEngine, running
 from taxolearn.errors import DataError
-from taxolearn.vectors.products import row_product
+from taxolearn.vectors.products import row_product, turned
 from taxolearn.vectors.scoring import FLOATS, Vectors, picked
 
 _FEWEST_WALKS = 256  # rows that are worth the loading of a kernel
@@ -157,7 +157,16 @@ class ClassVectors(Vectors):
         return options
 
     def _product(self, X: Any) -> Callable[[Any], np.ndarray[Any, Any]]:
-        return row_product(self.coef, X)
+        return row_product(self.coef, X, by_feature=self._by_feature)
+
+    def prepare_for_few_rows(self, max_bytes: int = 2**29) -> bool:
+        """As `Vectors.prepare_for_few_rows`.
+
+        >>> ClassVectors(np.eye(2), np.zeros(2)).prepare_for_few_rows()
+        False
+        """
+        object.__setattr__(self, "_by_feature", turned(self.coef, max_bytes))
+        return self._by_feature is not None
 
 
 def _walk(shared: Any, span: tuple[int, int], clock: Any) -> None:

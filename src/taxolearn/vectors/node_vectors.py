@@ -13,7 +13,7 @@ from scipy import sparse
 from taxolearn.errors import DataError, ModelError
 from taxolearn.vectors.class_vectors import read_only
 from taxolearn.vectors.path_vectors import WALK_FROM, PathVectors
-from taxolearn.vectors.products import row_product
+from taxolearn.vectors.products import row_product, turned
 from taxolearn.vectors.scoring import FLOATS, added_up, picked
 from taxolearn.vectors.walking import bad_index
 
@@ -197,6 +197,17 @@ class NodeVectors(PathVectors):
 
     def _product(self, X: Any) -> Callable[[Any], np.ndarray[Any, Any]]:
         if self.is_sparse:
-            product = row_product(self._in_range, X)
+            product = row_product(self._in_range, X, by_feature=self._by_feature)
             return lambda block: (self.paths @ product(block).T).T
         return lambda block: (self.paths @ (block @ self.nodes).T).T
+
+    def prepare_for_few_rows(self, max_bytes: int = 2**29) -> bool:
+        """As `Vectors.prepare_for_few_rows`; nothing where vectors are walked along.
+
+        >>> vectors = NodeVectors(sparse.csr_array([[3.0, 4.0], [0.0, 1.0]]), sparse.csr_array(np.eye(2)), np.zeros(2))
+        >>> vectors.prepare_for_few_rows()
+        True
+        """
+        if self.is_sparse and self.nodes.nnz < WALK_FROM:
+            object.__setattr__(self, "_by_feature", turned(self._in_range, max_bytes))
+        return self._by_feature is not None

@@ -20,10 +20,23 @@ _FEW_FEATURES = 2**23  # number of features up to which an array over all of the
 Product = Callable[[Any], np.ndarray[Any, Any]]
 
 
-def row_product(coef: Any, X: Any, *, in_any_company: bool = False) -> Product:
+def turned(coef: Any, max_bytes: int) -> sparse.csr_array | None:
+    """Sparse weights feature by feature, for `row_product(..., by_feature=)`; None where that is no gain or too large.
+
+    >>> turned(sparse.csr_array([[0.0, 2.0], [3.0, 0.0]]), 1000).toarray().tolist()
+    [[0.0, 3.0], [2.0, 0.0]]
+    """
+    if not sparse.issparse(coef) or coef.shape[1] > _FEW_FEATURES:
+        return None
+    size = coef.data.nbytes + coef.indices.nbytes + coef.indptr.itemsize * (coef.shape[1] + 1)
+    return coef.T.tocsr() if size <= max_bytes else None
+
+
+def row_product(coef: Any, X: Any, *, in_any_company: bool = False, by_feature: Any = None) -> Product:
     """Return the function that maps a block of rows of `X` to the dense block of rows of `X @ coef.T`.
 
     `in_any_company`: scores of sparse rows are to the last bit the same whatever other rows there are.
+    `by_feature`: the same weights as `turned` makes them; a few rows then read their own features alone.
 
     >>> coef, X = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 1.0], [0.0, 1.0]])
     >>> row_product(coef, X)(X[:1])
@@ -37,11 +50,13 @@ def row_product(coef: Any, X: Any, *, in_any_company: bool = False) -> Product:
     full = 0 if in_any_company else full_columns(X)
     if full:
         return _in_two_parts(coef, X, full)
+    if by_feature is not None and X.nnz <= coef.shape[1]:
+        return lambda block: (block @ by_feature).toarray()
     if sparse.issparse(coef):
         if coef.shape[1] > _FEW_FEATURES + 4 * (X.nnz + coef.nnz):
             return _by_few_features(coef)
         if X.nnz > coef.shape[1]:
-            by_feature = coef.T.tocsr()
+            by_feature = coef.T.tocsr() if by_feature is None else by_feature
             if _better_dense(by_feature, X):
                 by_feature = by_feature.toarray()
                 return lambda block: np.asarray(block @ by_feature)

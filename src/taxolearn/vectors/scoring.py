@@ -43,6 +43,20 @@ class Vectors:
         coef: Any  # weights of the classes, classes x features, dense or a csr_array
         intercept: np.ndarray[Any, np.dtype[np.float64]]
 
+    _by_feature: Any = None  # a second copy of sparse weights, see `prepare_for_few_rows`
+
+    def prepare_for_few_rows(self, max_bytes: int = 2**29) -> bool:
+        """Keep sparse weights feature by feature, too, so that a few rows at a time are scored without reading all.
+
+        That takes as much memory again, and nothing is done above `max_bytes`, or where it would not help. Scores are
+        the same to the last bit. Returns whether there is such a copy.
+
+        >>> from taxolearn.vectors import ClassVectors
+        >>> ClassVectors(sparse.csr_array(np.eye(2)), np.zeros(2)).prepare_for_few_rows()
+        True
+        """
+        return False
+
     @property
     def n_classes(self) -> int:
         """Number of classes.

@@ -1,0 +1,178 @@
+"""Tasks on a Ray cluster: stateless, so that Ray does again what a lost worker or a lost machine had done."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, Self
+
+from taxolearn.engines.base import Clock, Held, OnResult, Outcome, TaskFunction, worker_count
+from taxolearn.engines.elsewhere import Keeping, holds, pack, packed_result, result_of
+from taxolearn.engines.pool import Dropped, Workers, hand_out
+from taxolearn.engines.versions import difference, versions
+from taxolearn.errors import EngineError
+
+_RETRIES = 8  # of a task whose worker died
+_PER_WORKER = 2  # tasks handed out per worker: the next one is there when one ends
+_LARGE_BYTES = 2**20  # arrays from this size on go back to the system when they are freed
+
+
+class RayEngine(Keeping):
+    """Hands tasks to the workers of a Ray cluster.
+
+    `address` is that of a cluster ("auto": the one of this machine, or of RAY_ADDRESS), or "local": one of its own.
+    A process that has called `ray.init` stays where it is. At most `n_jobs` workers are used.
+
+    >>> RayEngine("nowhere:6379")  # doctest: +SKIP
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.EngineError: no Ray cluster answers at 'nowhere:6379'; start one by `ray start --head`, or give
+    address='local'
+    """
+
+    expected = staticmethod(versions)
+
+    def __init__(self, address: str = "auto", n_jobs: int | None = None) -> None:
+        self._ray, self._versions = _library(local=address == "local"), self.expected()
+        self._owns = not self._ray.is_initialized()
+        if self._owns:
+            self._join(address, n_jobs)
+        try:
+            self._check_nodes()
+        except BaseException:
+            self.close()
+            raise
+        cores = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self.n_workers = cores if n_jobs is None or n_jobs < 0 else min(cores, worker_count(n_jobs))
+        self._task = self._ray.remote(work).options(
+            max_retries=_RETRIES, num_cpus=1, retry_exceptions=[MemoryError]
+        )
+
+    @property
+    def n_processes(self) -> int:
+        """Every worker is a process."""
+        return self.n_workers
+
+    def _join(self, address: str, n_jobs: int | None) -> None:
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "warning"}
+        if address == "local":  # nobody else is to reach it
+            options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+            options |= {} if n_jobs is None else {"num_cpus": worker_count(n_jobs)}
+        try:
+            self._ray.init(**options)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise EngineError(
+                f"no Ray cluster answers at {address!r}; start one by `ray start --head`, or give address='local' "
+                f"({str(error).splitlines()[0]})"
+            ) from error
+
+    def _check_nodes(self) -> None:
+        """All machines must have the same libraries: before any work, rather than wrong digits after it."""
+        ray = self._ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        asked = {}
+        for node in ray.nodes():
+            if node["Alive"]:
+                there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                task = ray.remote(versions).options(num_cpus=0, scheduling_strategy=there, max_retries=0)
+                asked[node["NodeManagerAddress"]] = task.remote()
+        for name, answer in asked.items():
+            try:
+                found = difference(self._versions, ray.get(answer))
+            except ray.exceptions.RayError as error:
+                raise EngineError(
+                    f"node {name} cannot run taxolearn; install the same version there as here "
+                    f"({str(error).strip().splitlines()[-1]})"
+                ) from error
+            if found:
+                raise EngineError(f"node {name} has {found}; install the same versions on all nodes")
+
+    def share(self, arrays: Any) -> Held:
+        """Put arrays into the object store, once a machine; workers read them where they are."""
+        return Held(arrays, self._ray.put(arrays))
+
+    def close(self) -> None:
+        """Leave the cluster; one of its own ends."""
+        self._kept = None
+        if self._owns:
+            self._ray.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def map(
+        self, function: TaskFunction, shared: Any, tasks: Sequence[Any], clock: Clock, on_result: OnResult
+    ) -> Outcome:
+        """Call function(shared, task, clock) for every task; `on_result(task, result)` runs in the calling thread."""
+        ray = self._ray
+        if not holds(shared):
+            shared = self.share(shared)
+
+        def begin(task: Any) -> Any:
+            packed, references = pack(function, shared, task)
+            return self._task.remote(self._versions, packed, clock.left, *references)
+
+        def wait(tickets: Iterable[Any], seconds: float) -> Iterable[Any]:
+            done, _ = ray.wait(list(tickets), timeout=seconds)
+            return done  # type: ignore[no-any-return]
+
+        def result(ticket: Any) -> Any:
+            try:
+                return result_of(ray.get(ticket))
+            except ray.exceptions.TaskCancelledError as error:
+                raise Dropped from error
+            except ray.exceptions.RayTaskError as error:
+                if isinstance(error.cause, Dropped | KeyboardInterrupt):
+                    raise Dropped from error
+                raise error.cause from error
+            except ray.exceptions.RayError as error:
+                raise EngineError(
+                    f"a task was lost {_RETRIES + 1} times ({type(error).__name__}); look for the cause in Ray's logs"
+                ) from error
+
+        def stop(tickets: Iterable[Any]) -> None:
+            for ticket in tickets:
+                ray.cancel(ticket, force=False, recursive=False)
+
+        workers = Workers(_PER_WORKER * self.n_workers, begin, wait, result, stop, stop)
+        return hand_out(workers, tasks, clock, on_result)
+
+
+def work(expected: Any, packed: bytes, seconds: float | None, *values: Any) -> bytes:
+    """One task in a worker; the result as bytes, so that its arrays are the driver's own."""
+    found = difference(expected, versions())  # of a machine that has come later
+    if found:
+        raise EngineError(f"a worker has {found}; install the same versions on all nodes")
+    _return_memory()
+    return packed_result(packed, values, seconds)
+
+
+@cache
+def _return_memory() -> None:
+    """Have large arrays go back to the system when they are freed, once a process.
+
+    glibc keeps what is freed once it has seen large arrays go: a worker would grow with every size it meets.
+    """
+    try:
+        ctypes.CDLL(None).mallopt(-3, _LARGE_BYTES)  # M_MMAP_THRESHOLD
+    except (OSError, AttributeError):  # another C library
+        return
+
+
+def _library(local: bool) -> Any:
+    if (
+        local
+    ):  # on Linux Ray takes 127.0.0.1 for the address outside, unless this is set before it is imported
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise EngineError("engine 'ray' needs Ray; run `pip install 'taxolearn[cluster]'`") from error
+    return ray

@@ -1,0 +1,31 @@
+"""Tasks that tests send to other processes, which have to find them by name."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from taxolearn.engines import Clock
+from taxolearn.errors import DataError
+
+PATIENCE = 120.0  # seconds: only a broken engine waits this long
+
+
+def stretched(shared: Any, task: tuple[Any, int], clock: Clock) -> tuple[bool, Any]:
+    """Whether arrays came as they went, and their product."""
+    own, factor = task
+    shared_again = shared[0]
+    own += 1.0
+    return shared_again.flags.writeable, shared_again * own * factor
+
+
+def wait_for_the_flag(shared: Any, task: int, clock: Clock) -> int:
+    """What a long kernel does: work until the flag is raised."""
+    end = time.monotonic() + PATIENCE
+    while clock.stop[0] == 0 and time.monotonic() < end:
+        time.sleep(0.01)
+    return task
+
+
+def broken(shared: Any, task: int, clock: Clock) -> None:
+    raise DataError(f"task {task} cannot be done")

@@ -1,0 +1,267 @@
+"""Fits on a Ray cluster of three nodes on loopback: the digits of threads, whatever is killed on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from engine_tasks import PATIENCE, broken, stretched, wait_for_the_flag
+
+import taxolearn
+from taxolearn import OneVsRestSVM, RecursiveSVM, TopDownSVM
+from taxolearn.datasets import make_text_like
+from taxolearn.engines import Clock, Outcome, listening, running
+from taxolearn.errors import DataError, EngineError
+from taxolearn.solvers import Status
+
+# read when Ray is first imported: a token of its own, and nothing in the user's folders
+TOKEN = Path(tempfile.mkdtemp(prefix="taxolearn-ray-")) / "token"
+TOKEN.write_text(secrets.token_hex(32))
+os.environ["PYTHONPATH"] = os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")))
+os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(TOKEN))
+os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = (
+    "0"  # else Ray takes 127.0.0.1 for the machine's address outside
+)
+
+ray = pytest.importorskip("ray")
+from ray.cluster_utils import Cluster  # noqa: E402
+
+from taxolearn.engines import ray_engine  # noqa: E402
+
+NODES = 3
+LOOPBACK = "127.0.0.1"
+DATA = make_text_like(1500, 6000, 600, 800, depth=4, mean_length=40.0, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """One cluster for all tests here; the last test takes a node from it."""
+    options: dict[str, Any] = {
+        "num_cpus": 1,
+        "object_store_memory": 100 * 2**20,
+        "include_dashboard": False,
+        "node_ip_address": LOOPBACK,
+    }
+    quick = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 500}
+    made = Cluster(
+        initialize_head=True,
+        head_node_args={**options, "_system_config": quick},
+    )
+    for _ in range(NODES - 1):
+        made.add_node(**options)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+    shutil.rmtree(TOKEN.parent)
+
+
+@pytest.fixture(scope="module")
+def on_ray(cluster) -> Iterator[Any]:
+    with taxolearn.engine("ray", address=cluster.address) as engine:
+        yield engine
+
+
+def recursive(**options: Any) -> RecursiveSVM:
+    return RecursiveSVM(DATA.taxonomy, **{"tol": 0.05, "random_state": 0, **options})
+
+
+def certified(model: Any) -> tuple[float, float]:
+    return model.certificate_.primal, model.certificate_.dual
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> tuple[float, float]:
+    with taxolearn.engine("threads", n_jobs=NODES):
+        return certified(recursive().fit(DATA.X, DATA.y))
+
+
+def raylet(node: Any) -> int:
+    """The process of a node."""
+    return int(node.all_processes["raylet"][0].process.pid)
+
+
+def working(cluster: Any) -> dict[int, Any]:
+    """Processes that compute a task right now, and the nodes that they are on."""
+    nodes, found = {raylet(node): node for node in cluster.list_all_nodes()}, {}
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            parent = int(status.read_text().split("PPid:")[1].split()[0])
+            if parent in nodes and (status.parent / "cmdline").read_text().startswith("ray::work"):
+                found[int(status.parent.name)] = nodes[parent]
+    return found
+
+
+@contextlib.contextmanager
+def disturbing(cluster: Any, *actions: Any) -> Iterator[list[int]]:
+    """After the k-th pass of a fit, as soon as workers compute, the k-th action is given these processes; yields what
+    the actions return."""
+    passes, done = threading.Semaphore(0), []
+
+    def disturb() -> None:
+        for action in actions:
+            passes.acquire()
+            while not (found := working(cluster)):
+                time.sleep(0.01)
+            done.append(action(found))
+
+    thread = threading.Thread(target=disturb, daemon=True)
+    thread.start()
+    with listening(lambda *_: passes.release()):
+        yield done
+
+
+def test_the_cluster_that_is_there_is_joined(on_ray):
+    assert on_ray.n_workers == on_ray.n_processes == NODES
+    assert len([node for node in ray.nodes() if node["Alive"]]) == NODES
+    assert {node["NodeManagerAddress"] for node in ray.nodes()} == {LOOPBACK}
+
+
+def test_shared_arrays_are_for_reading_and_those_of_a_task_its_own(on_ray):
+    with running() as run:
+        assert run.cluster is on_ray
+        shared = run.share((np.arange(3.0),))
+        own = np.ones(3)
+        found = run.map(stretched, shared, [(own, k) for k in range(4)], anywhere=True)
+    assert [writeable for writeable, _ in found] == [False] * 4
+    np.testing.assert_array_equal(
+        [product for _, product in found], [2.0 * k * np.arange(3) for k in range(4)]
+    )
+    assert all(product.flags.writeable for _, product in found)
+    np.testing.assert_array_equal(own, 1.0)
+
+
+def test_the_same_digits_as_on_threads(on_ray, undisturbed):
+    models = [recursive().fit(DATA.X, DATA.y), OneVsRestSVM(random_state=0).fit(DATA.X, DATA.y)]
+    assert certified(models[0]) == undisturbed
+    few = make_text_like(300, 500, 12, 20, depth=3, random_state=0)
+    models.append(TopDownSVM(few.taxonomy, random_state=0).fit(few.X, few.y))
+    answers = [(model.predict(DATA.X), *model.top_k(DATA.X, 5)) for model in models[:2]]
+    answers.append((models[2].predict(few.X), *models[2].top_k(few.X, 2)))
+    with taxolearn.engine("threads", n_jobs=NODES):
+        flat = OneVsRestSVM(random_state=0).fit(DATA.X, DATA.y)
+        np.testing.assert_array_equal(flat.vectors_.coef, models[1].vectors_.coef)
+        assert certified(flat) == certified(models[1])
+        down = TopDownSVM(few.taxonomy, random_state=0).fit(few.X, few.y)
+        assert certified(down) == certified(models[2])
+        for model, rows, found in zip(models, (DATA.X, DATA.X, few.X), answers, strict=True):
+            k = found[1].shape[1]
+            for here, there in zip((model.predict(rows), *model.top_k(rows, k)), found, strict=True):
+                np.testing.assert_array_equal(here, there)
+
+
+def test_a_selection_tries_its_candidates_there(on_ray):
+    few = make_text_like(200, 300, 8, 12, depth=2, random_state=1)
+    candidates = [OneVsRestSVM(random_state=0), OneVsRestSVM(loss="hinge", random_state=0)]
+    told: list[int] = []
+    options: dict[str, Any] = {"lambdas": [0.5, 0.05], "refit": False}
+    there = taxolearn.select(candidates, few.X, few.y, on_trial=lambda done, *_: told.append(done), **options)
+    with taxolearn.engine("serial"):
+        here = taxolearn.select(candidates, few.X, few.y, **options)
+    assert told == [1, 2, 3, 4]
+    assert [trial.accuracy for trial in there.trials] == [trial.accuracy for trial in here.trials]
+    assert [trial.gap for trial in there.trials] == [trial.gap for trial in here.trials]
+
+
+def test_a_time_limit_keeps_a_certified_model(on_ray):
+    with pytest.warns(UserWarning, match="stopped by time limit"):
+        model = recursive(tol=1e-12, max_seconds=3.0).fit(DATA.X, DATA.y)
+    assert model.certificate_.status is Status.TIME_LIMIT
+    assert np.isfinite(model.certificate_.gap)
+
+
+def test_tasks_that_are_told_to_stop_return_what_they_have(on_ray):
+    clock, found = Clock(), []
+    threading.Timer(2.0, clock.stop.__setitem__, (0, 1)).start()
+    began = time.monotonic()
+    outcome = on_ray.map(wait_for_the_flag, None, list(range(20)), clock, lambda task, _: found.append(task))
+    assert outcome is Outcome.INTERRUPTED
+    assert time.monotonic() - began < PATIENCE
+    assert 1 <= len(found) <= NODES
+
+
+def test_ctrl_c_keeps_a_certified_model(cluster, on_ray):
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with (
+            pytest.warns(UserWarning, match="stopped by interrupted"),
+            disturbing(cluster, lambda _: os.kill(os.getpid(), signal.SIGINT)),
+        ):
+            model = recursive(tol=1e-12).fit(DATA.X, DATA.y)
+    finally:
+        signal.signal(signal.SIGINT, old)
+    assert model.certificate_.status is Status.INTERRUPTED
+    assert np.isfinite(model.certificate_.gap)
+
+
+def test_errors_of_tasks_are_those_of_the_caller(on_ray):
+    with pytest.raises(DataError, match=r"^task 3 cannot be done$"), running() as run:
+        run.map(broken, None, [3], anywhere=True)
+
+
+def test_other_versions_are_refused_before_any_work(on_ray, monkeypatch):
+    other = tuple((name, "0.0.1" if name == "numpy" else value) for name, value in ray_engine.versions())
+    monkeypatch.setattr(ray_engine.RayEngine, "expected", staticmethod(lambda: other))
+    message = rf"^node {LOOPBACK} has numpy [\d.]+ instead of 0.0.1; install the same versions on all nodes$"
+    with pytest.raises(EngineError, match=message), taxolearn.engine("ray"):
+        pass
+    with pytest.raises(EngineError, match=r"^a worker has numpy"):  # one that has come later
+        ray_engine.work(other, b"", None)
+
+
+DRIVER = """
+import sys, taxolearn
+from taxolearn.datasets import make_text_like
+data = make_text_like(1500, 6000, 600, 800, depth=4, mean_length=40.0, random_state=0)
+model = taxolearn.RecursiveSVM(data.taxonomy, tol=1e-9, random_state=0, checkpoint=sys.argv[2], checkpoint_seconds=1e-9)
+with taxolearn.engine("ray", address=sys.argv[1]):
+    model.fit(data.X, data.y)
+"""
+
+
+def test_a_fit_whose_driver_was_killed_goes_on_from_its_checkpoint(cluster, on_ray, tmp_path):
+    folder = tmp_path / "duals"
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, cluster.address, str(folder)])
+    end = time.monotonic() + PATIENCE
+    while not folder.exists() and driver.poll() is None and time.monotonic() < end:
+        time.sleep(0.05)
+    driver.kill()
+    driver.wait()
+    assert folder.exists()
+    with pytest.warns(UserWarning, match="stopped by iteration limit"):
+        first = recursive(tol=1e-9, max_iter=1).fit(DATA.X, DATA.y)
+    with pytest.warns(UserWarning, match="stopped by iteration limit"):
+        resumed = recursive(tol=1e-9, max_iter=1, checkpoint=folder).fit(DATA.X, DATA.y)
+    assert resumed.history_[0].dual > first.history_[0].dual
+
+
+def test_a_killed_worker_and_a_killed_node_change_no_digit(cluster, on_ray, undisturbed):
+    """The last test: it takes a node from the cluster."""
+
+    def kill_worker(found: dict[int, Any]) -> int:
+        pid = next(iter(found))
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def kill_node(found: dict[int, Any]) -> int:
+        lost = next(node for node in cluster.list_all_nodes() if node is not cluster.head_node)
+        os.kill(raylet(lost), signal.SIGKILL)
+        return raylet(lost)
+
+    with disturbing(cluster, kill_worker, kill_node) as killed:
+        model = recursive().fit(DATA.X, DATA.y)
+    assert len(killed) == 2
+    assert certified(model) == undisturbed
+    assert len([node for node in ray.nodes() if node["Alive"]]) == NODES - 1
