@@ -252,3 +252,11 @@ def test_the_largest_penalty_is_that_of_the_linear_programme(dag):
         assert weights @ squares == pytest.approx(value, rel=1e-7)
         expected = linprog(-squares, A_ub=paths.toarray(), b_ub=np.ones(paths.shape[0]))
         assert value == pytest.approx(-expected.fun, rel=1e-7)
+
+
+def test_close_gaps_are_reached_in_few_turns():
+    """The bound is off by the root of a turn's gap: turns that are not exact enough would never end."""
+    case = Case(TREE, ["l1", "l2", "l3", "l4"], seed=3)
+    solution = case.solve(tol=1e-7, max_iter=10_000)
+    assert solution.status is Status.CONVERGED
+    assert len(solution.history) < 100

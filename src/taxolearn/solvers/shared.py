@@ -31,10 +31,12 @@ from taxolearn.ties import PathSum, SharedTie
 
 REQUIRES = Requires(("structured",), paths=True, learned=True)
 
-_FIRST_GAP, _FINEST_GAP = 1e-2, 1e-10  # largest and smallest gap that a turn of u is solved to
+_FIRST_GAP, _FINEST_GAP = 1e-2, 1e-14  # largest and smallest gap that a turn of u is solved to
 _FIRST_GAP_INSIDE = 0.1  # largest one of interior points, which reach closer gaps in a step or two
 _INNER_TOL_SHARE = 0.2  # gap that a turn of u is solved to, as a share of the joint gap,
 _LEAST_TOL_SHARE = 1e-4  # down to this where turns gain nothing
+# A gap of u is one of its dual vectors' squares: the joint bound, a maximum over scales, is off by the gap's root.
+_SQUARE_SHARE = 10.0  # gap that a turn of u is solved to, as a share of the square of the joint gap
 _CORNER_TOL_SHARE = 0.5  # gap that u is solved to in what may be the last turn, as a share of the joint one
 _LEAST_SCALE = 1e-10  # a scale of exactly zero could never rise again
 _ENOUGH_GAIN = 0.02  # a turn that gains a smaller share of the joint gap is slow
@@ -167,7 +169,7 @@ class Alternation:
         """The turn of u, the turn of a, and both bounds on the joint optimum."""
         gap = self.history[-1].gap if self.history else 1.0
         first = _FIRST_GAP_INSIDE if self.interior else _FIRST_GAP
-        tol = max(min(first, self.pace.tol_share * gap), _FINEST_GAP)
+        tol = max(min(first, self.pace.tol_share * gap, _SQUARE_SHARE * gap**2), _FINEST_GAP)
         if self.at_corner:
             tol = min(tol, _CORNER_TOL_SHARE * self.limits.tol)
         solution = self.turn_of_vectors(tol, self.limits.max_iter - self.done)
