@@ -8,7 +8,7 @@ from typing import Any
 from taxolearn.engines import Clock
 from taxolearn.errors import DataError
 
-PATIENCE = 120.0  # seconds: only a broken engine waits this long
+PATIENCE = 300.0  # seconds: only a broken engine waits this long
 
 
 def stretched(shared: Any, task: tuple[Any, int], clock: Clock) -> tuple[bool, Any]:

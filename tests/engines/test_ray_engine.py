@@ -232,14 +232,16 @@ with taxolearn.engine("ray", address=sys.argv[1]):
 
 
 def test_a_fit_whose_driver_was_killed_goes_on_from_its_checkpoint(cluster, on_ray, tmp_path):
-    folder = tmp_path / "duals"
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, cluster.address, str(folder)])
+    folder, said = tmp_path / "duals", tmp_path / "said.txt"
+    with said.open("w") as output:
+        command = [sys.executable, "-c", DRIVER, cluster.address, str(folder)]
+        driver = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
     end = time.monotonic() + PATIENCE
     while not folder.exists() and driver.poll() is None and time.monotonic() < end:
         time.sleep(0.05)
     driver.kill()
     driver.wait()
-    assert folder.exists()
+    assert folder.exists(), said.read_text()
     with pytest.warns(UserWarning, match="stopped by iteration limit"):
         first = recursive(tol=1e-9, max_iter=1).fit(DATA.X, DATA.y)
     with pytest.warns(UserWarning, match="stopped by iteration limit"):
