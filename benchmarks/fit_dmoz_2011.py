@@ -48,7 +48,13 @@ def main() -> int:
         int(arguments.share * size)
         for size in (shape.n_rows, shape.n_features, shape.n_leaves, shape.n_nodes)
     ]
-    data = make_text_like(*sizes, depth=shape.depth, labels_per_row=shape.labels_per_row, random_state=0)
+    data = make_text_like(
+        *sizes,
+        depth=shape.depth,
+        labels_per_row=shape.labels_per_row,
+        mean_length=shape.mean_length,
+        random_state=0,
+    )
     print(
         f"{data.X.shape[0]:,} rows x {data.X.shape[1]:,}, {data.X.nnz:,} entries, {sizes[2]:,} classes",
         flush=True,

@@ -29,7 +29,8 @@ def _plain(indices, data, first, last, weights, at, out, width):
 def _lanes(width: int) -> Any:
     """What adds to out[at:at+width] the product of the entries first .. last-1 of sparse rows with weights[:, at:].
 
-    `weights` (features x vectors) and `out` are of one floating type; where they are not contiguous it is a plain loop.
+    `weights` (features x vectors) are of the floating type of `out`, or whole numbers in 16 bits, of which twice as many
+    go through memory; where they are not contiguous it is a plain loop.
     """
 
     @intrinsic
@@ -62,11 +63,11 @@ def _build(width: int, context: Any, builder: Any, signature: Any, arguments: An
     }
     indices, data, weights, out = (array.data for array in arrays.values())
     _, _, first, last, _, at, _ = arguments
-    number = out.type.pointee
+    number, stored = out.type.pointee, weights.type.pointee
     vector = ir.VectorType(number, width)
     stride = builder.extract_value(arrays[4].shape, 1)
     end = builder.extract_value(arrays[0].shape, 0)
-    size = context.get_abi_sizeof(number)
+    size, stored_size = context.get_abi_sizeof(number), context.get_abi_sizeof(stored)
 
     def place(k: Any) -> Any:
         """Where the weights of the feature of entry k begin."""
@@ -86,14 +87,17 @@ def _build(width: int, context: Any, builder: Any, signature: Any, arguments: An
     line = builder.bitcast(place(later), ir.IntType(8).as_pointer())
     kind = ir.FunctionType(ir.VoidType(), [line.type, _INT32, _INT32, _INT32])
     fetch = builder.module.declare_intrinsic("llvm.prefetch.p0", fnty=kind)
-    for offset in range(0, width * size, _LINE):
+    for offset in range(0, width * stored_size, _LINE):
         builder.call(fetch, [builder.gep(line, [_INT64(offset)]), _INT32(0), _INT32(3), _INT32(1)])
     value = builder.load(builder.gep(data, [k]))
     if value.type != number:
         value = (builder.fpext if number == ir.DoubleType() else builder.fptrunc)(value, number)
     none, zeros = ir.Constant(vector, ir.Undefined), ir.Constant(ir.VectorType(_INT32, width), None)
     spread = builder.shuffle_vector(builder.insert_element(none, value, _INT32(0)), none, zeros)
-    found = builder.load(builder.bitcast(place(k), vector.as_pointer()), align=size)
+    line = builder.bitcast(place(k), ir.VectorType(stored, width).as_pointer())
+    found = builder.load(line, align=stored_size)
+    if stored != number:
+        found = builder.sitofp(found, vector)
     name = f"llvm.fmuladd.v{width}f{8 * size}"
     multiply_add = builder.module.declare_intrinsic(name, fnty=ir.FunctionType(vector, [vector] * 3))
     after = builder.call(multiply_add, [spread, found, total])
@@ -111,5 +115,6 @@ def _build(width: int, context: Any, builder: Any, signature: Any, arguments: An
     return context.get_dummy_value()
 
 
+add_widest = _lanes(128)
 add_wide = _lanes(64)
 add_narrow = _lanes(8)

@@ -21,18 +21,40 @@ REPORT_WIDTH = 5
 _FEATURES_AT_A_TIME = 64  # features transposed at a time
 _CLASSES_AT_A_TIME = 16  # classes whose scores are transposed at a time
 _BIAS_ROUNDS = 3  # steps per bias, each to the vertex of a parabola through three points
+_MOST_STEPS = 32767.0  # of a weight in 16 bits
 _LOSS_BINS = 1024  # bins of the histogram by which the largest losses are found
 
 
 @kernel
-def _transpose(wide, width, columns, at):
-    """columns[:, at:at+width] = wide' for the first `width` vectors, in tiles that stay in cache."""
+def _transpose(wide, width, columns, steps, at):
+    """columns[:, at:at+width] = wide' / steps[at:at+width] for the first `width` vectors, in tiles that stay in cache.
+
+    Columns in 16 bits are whole numbers of steps, of which the largest weight has as many as there are: scores are
+    off by some hundred-thousandths of it then. In floating point a step is 1.
+    """
     n_features = wide.shape[1]
+    half = 0.5 if columns.itemsize == 2 else 0.0
+    for b in range(width):
+        largest = 0.0
+        if half > 0.0:
+            for j in range(n_features):
+                largest = max(largest, abs(wide[b, j]))
+        steps[at + b] = largest / _MOST_STEPS if largest > 0.0 else 1.0
     for start in range(0, n_features, _FEATURES_AT_A_TIME):
         stop = min(n_features, start + _FEATURES_AT_A_TIME)
         for b in range(width):
+            factor = 1.0 / steps[at + b]
             for j in range(start, stop):
-                columns[j, at + b] = wide[b, j]
+                value = wide[b, j] * factor
+                columns[j, at + b] = value + (half if value > 0.0 else -half)
+
+
+@kernel
+def _scale(scores, steps):
+    """scores[:, b] *= steps[b]."""
+    for i in range(scores.shape[0]):
+        for b in range(scores.shape[1]):
+            scores[i, b] *= steps[b]
 
 
 @kernel
@@ -238,6 +260,7 @@ def price_classes(
     path = np.empty(tree.end.shape[0] + 1, dtype=np.int64)
     values = np.empty(n)
     candidates = np.empty(n, dtype=np.int64)
+    steps = np.empty(room, dtype=scores.dtype)
     strip = np.empty((min(_CLASSES_AT_A_TIME, room), n), dtype=scores.dtype)
     depth = 0
     node = top
@@ -260,12 +283,14 @@ def price_classes(
                 ready += 1
                 full = ready - done == width
                 if full or ready - laid == wide.shape[0]:
-                    _transpose(wide, ready - laid, block, laid - done)
+                    _transpose(wide, ready - laid, block, steps, laid - done)
                     laid = ready
                 if full:
                     found = scores[: n * width].reshape((n, width))
                     found[:, :] = 0.0
                     add_scores(rows, block, found)
+                    if block.itemsize == 2:
+                        _scale(found, steps[:width])
                     at = _price_block(
                         loss,
                         active,

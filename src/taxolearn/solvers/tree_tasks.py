@@ -17,7 +17,7 @@ from taxolearn.engines.memory import share_of_memory
 
 _EPOCHS = 2  # epochs over the rows of a class at one visit
 _TRANSPOSED = 8  # vectors that are transposed into columns at a time
-_BLOCK_CLASSES = 64  # most classes that one read of X prices
+_BLOCK_CLASSES = 128  # most classes that one read of X prices
 _LEAST_BYTES = 80 * 2**20  # of the vectors and scores of a block, however little memory there is
 _SHARE_OF_MEMORY = 0.5  # of what is there, for the blocks of all cores
 
@@ -223,18 +223,20 @@ class _Scratch:
     def take(self, shared: Shared) -> tuple[Any, ...]:
         """Room for the vector that is led along the tree, and for vectors and scores of a block of classes."""
         width, n = shared.n_features, len(shared.squares)
+        sparse = hasattr(shared.rows, "indptr")
         dtype = np.dtype(np.float32 if shared.single else np.float64)
+        short = np.dtype(np.int16) if shared.single and sparse else dtype
         while self._spare:
             found = self._spare.pop()
             if (len(found[0]), found[4], found[1].dtype) == (width, n, dtype):
                 return found[:4]
-        bytes_each = dtype.itemsize * (n + width)
+        bytes_each = dtype.itemsize * n + short.itemsize * width
         room = max(_LEAST_BYTES, share_of_memory(_SHARE_OF_MEMORY)) // bytes_each
         block = max(1, min(_BLOCK_CLASSES, len(shared.costs.negative), room))
         return (
             np.zeros(width),
             np.empty((_TRANSPOSED, width), dtype=dtype),
-            np.empty(width * block, dtype=dtype),
+            np.empty(width * block, dtype=short),
             np.empty(n * block, dtype=dtype),
         )
 
