@@ -98,6 +98,8 @@ class Made:
                 w,
                 biases,
                 0,
+                np.full(len(self.tree.end), -1),
+                np.empty((0, WIDTH)),
                 np.full(1, stop, dtype=np.int32),
             )
             np.testing.assert_array_equal(w, 0.0)

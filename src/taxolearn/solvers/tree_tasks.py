@@ -18,6 +18,7 @@ from taxolearn.engines.memory import share_of_memory
 _EPOCHS = 2  # epochs over the rows of a class at one visit
 _TRANSPOSED = 8  # vectors that are transposed into columns at a time
 _BLOCK_CLASSES = 128  # most classes that one read of X prices
+_STORED_BYTES = 2**29  # of vectors of a DAG's nodes that are stored during sweeps
 _LEAST_BYTES = 80 * 2**20  # of the vectors and scores of a block, however little memory there is
 _SHARE_OF_MEMORY = 0.5  # of what is there, for the blocks of all cores
 
@@ -143,6 +144,8 @@ def sweep_task(shared: Shared, task: SweepTask, clock: Clock) -> Swept:
     tree, costs = _cut(shared, part.start, part.stop)
     active = for_kernels_of_trees(part.active)
     biases, w = part.biases.copy(), np.zeros(shared.n_features)
+    slot, n_stored = _slots(shared, tree, active)
+    stored = np.empty((n_stored, shared.n_features))
     for top in (task.tops - part.start).tolist():
         sweep_tree(
             shared.loss,
@@ -159,9 +162,36 @@ def sweep_task(shared: Shared, task: SweepTask, clock: Clock) -> Swept:
             w,
             biases,
             task.seed + part.start,  # the order of a tree's rows is its own, whatever part it is in
+            slot,
+            stored,
             clock.stop,
         )
     return Swept(active.dual, biases)
+
+
+def _slots(shared: Shared, tree: Any, active: Any) -> tuple[Ints, int]:
+    """Which nodes of a DAG have their vectors stored during sweeps, a slot each, -1 for none; and how many slots.
+
+    Those that stand at several places and have many rows to work on under them, as many as there is room for. The room
+    does not depend on the machine: digits would, otherwise.
+    """
+    slot = np.full(len(tree.end), -1, dtype=np.int64)
+    nodes = np.flatnonzero((tree.scale > 0) & (tree.span_first < tree.span_last))
+    groups, place, counts = np.unique(tree.span_first[nodes], return_inverse=True, return_counts=True)
+    if np.all(counts == 1):
+        return slot, 0  # a tree
+    of_group = nodes[np.unique(place, return_index=True)[1]]
+    ends = active.indptr[tree.spans]
+    sums = np.concatenate(([0], np.cumsum(ends[:, 1] - ends[:, 0])))
+    rows = sums[tree.span_last[of_group]] - sums[tree.span_first[of_group]]
+    entries = shared.rows.data.size / max(1, len(shared.squares))
+    worth = np.where((counts > 1) & (rows * entries > 2 * shared.n_features), (counts - 1) * rows, 0)
+    best = np.argsort(-worth, kind="stable")[: _STORED_BYTES // (8 * shared.n_features)]
+    best = best[worth[best] > 0]
+    number = np.full(len(groups), -1, dtype=np.int64)
+    number[best] = np.arange(len(best))
+    slot[nodes] = number[place]
+    return slot, len(best)
 
 
 def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
