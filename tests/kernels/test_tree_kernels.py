@@ -180,6 +180,8 @@ def price(made, bias_feature, b0, room, biases, ahead=0.0, halt=0):
         begin,
         finish,
         report,
+        np.full(len(made.tree.end), -1),
+        np.empty((0, WIDTH)),
         np.array([halt], dtype=np.int32),
     )
     return report, keep, fresh, begin, finish

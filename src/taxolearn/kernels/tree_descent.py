@@ -173,28 +173,20 @@ def _visit(
 
 
 @kernel
-def _fill_stored(rows, tree, active, top, slot, stored, share, touched):
-    """stored[slot[n]] = z_n for all nodes below `top` that have a slot."""
-    filled = np.zeros(stored.shape[0], dtype=np.bool_)
-    for node in range(top, tree.end[top]):
-        if slot[node] >= 0 and not filled[slot[node]]:
-            filled[slot[node]] = True
-            stored[slot[node], :] = 0.0
-            add_node(
-                rows, tree, active, node, 1.0 / tree.scale[node], stored[slot[node]], share, touched
-            )
-
-
-@kernel
-def _pass_node(rows, tree, active, node, sign, w, share, touched, slot, stored):
-    """w += sign * a_n z_n, from the stored z_n if there is one."""
-    if slot[node] < 0:
+def pass_node(rows, tree, active, node, sign, w, share, touched, slot, stored, filled):
+    """w += sign * a_n z_n; where n has a slot, z_n is added up once, and stored there."""
+    at = slot[node]
+    if at < 0:
         add_node(rows, tree, active, node, sign, w, share, touched)
-    else:
-        factor = sign * tree.scale[node]
-        line = stored[slot[node]]
-        for j in range(w.shape[0]):
-            w[j] += factor * line[j]
+        return
+    line = stored[at]
+    if not filled[at]:
+        filled[at] = True
+        line[:] = 0.0
+        add_node(rows, tree, active, node, 1.0 / tree.scale[node], line, share, touched)
+    factor = sign * tree.scale[node]
+    for j in range(w.shape[0]):
+        w[j] += factor * line[j]
 
 
 @kernel
@@ -247,14 +239,14 @@ def sweep_tree(
     order = np.empty(longest, dtype=np.int64)
     path = np.empty(tree.end[top] - top + 1, dtype=np.int64)
     before = np.empty(longest if stored.shape[0] > 0 else 0)
-    _fill_stored(rows, tree, active, top, slot, stored, share, touched)
+    filled = np.zeros(stored.shape[0], dtype=np.bool_)
     gap = 0.0
     for _ in range(sweeps):
         gap = 0.0
         depth = 0
         node = top
         while node < tree.end[top] and stop[0] == 0:
-            _pass_node(rows, tree, active, node, 1.0, w, share, touched, slot, stored)
+            pass_node(rows, tree, active, node, 1.0, w, share, touched, slot, stored, filled)
             path[depth] = node
             depth += 1
             for cls in range(tree.first[node], tree.own[node]):
@@ -284,7 +276,9 @@ def sweep_tree(
                 if depth == 0:
                     w[:] = 0.0
                 else:
-                    _pass_node(rows, tree, active, path[depth], -1.0, w, share, touched, slot, stored)
+                    pass_node(
+                        rows, tree, active, path[depth], -1.0, w, share, touched, slot, stored, filled
+                    )
         if stop[0] != 0:
             break
     w[:] = 0.0

@@ -17,8 +17,8 @@ from taxolearn.engines.memory import share_of_memory
 
 _EPOCHS = 2  # epochs over the rows of a class at one visit
 _TRANSPOSED = 8  # vectors that are transposed into columns at a time
-_BLOCK_CLASSES = 128  # most classes that one read of X prices
-_STORED_BYTES = 2**29  # of vectors of a DAG's nodes that are stored during sweeps
+_BLOCK_CLASSES = 64  # most classes that one read of X prices
+_STORED_BYTES = 2**29  # of vectors of a DAG's nodes that a task stores
 _LEAST_BYTES = 80 * 2**20  # of the vectors and scores of a block, however little memory there is
 _SHARE_OF_MEMORY = 0.5  # of what is there, for the blocks of all cores
 
@@ -170,7 +170,7 @@ def sweep_task(shared: Shared, task: SweepTask, clock: Clock) -> Swept:
 
 
 def _slots(shared: Shared, tree: Any, active: Any) -> tuple[Ints, int]:
-    """Which nodes of a DAG have their vectors stored during sweeps, a slot each, -1 for none; and how many slots.
+    """Which nodes of a DAG have their vectors stored for the time of a task, a slot each, -1 for none; and how many slots.
 
     Those that stand at several places and have many rows to work on under them, as many as there is room for. The room
     does not depend on the machine: digits would, otherwise.
@@ -206,6 +206,7 @@ def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
     fresh = np.empty(int(task.most[first:last].sum()), dtype=np.int32)
     fresh_start, fresh_stop = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     report = np.zeros((n, tree_pricing.REPORT_WIDTH))
+    slot, n_stored = _slots(shared, tree, active)
     scratch = _SCRATCH.take(shared)
     tree_pricing.price_classes(
         shared.loss,
@@ -228,6 +229,8 @@ def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
         fresh_start,
         fresh_stop,
         report,
+        slot,
+        np.empty((n_stored, shared.n_features)),
         clock.stop,
     )
     _SCRATCH.put_back(scratch, shared)
