@@ -2,14 +2,14 @@
 
     python benchmarks/table_scaling.py POINTS [--only dmoz_2011 1/16] [--page docs/scaling.md]
 
-RecursiveSVM's objective (squared hinge, pinned root) is solved at shares of the shapes of DMOZ-2011 and SWIKI-2011, to a
-gap of 5e-2 or for a dozen passes, and certified. Every task is timed (CPU), and its bytes are counted as another process
-would get and return them. POINTS is a file with a line per measured size: sizes that it has are not measured again,
+RecursiveSVM's objective (squared hinge, pinned root) is solved at shares of the shapes of DMOZ-2011 and SWIKI-2011,
+to a gap of 5e-2 or for a dozen passes, and certified. Every task is timed (CPU), and its bytes are counted as another
+process would get and return them. POINTS is a file with a line per measured size: sizes that it has are not measured again,
 so that the script may be cut and go on. Without --only all are measured, the smallest first, and the page is written.
 
 The model: CPU of a phase of one pass is a power of the products of one pricing (entries of X times classes), fitted to
-each phase and shape. It is checked on the largest measured size, fitted to the others only. Workers divide tasks evenly, but
-a tree that is swept is one task; bytes go through the driver at 1 Gbit/s.
+each phase and shape. It is checked on the largest measured size, fitted to the others only. Workers divide tasks
+evenly, but a tree that is swept is one task; bytes go through the driver at 1 Gbit/s.
 """
 
 from __future__ import annotations
@@ -76,9 +76,7 @@ class Metered(SerialEngine):
             self.shared = len(pickle.dumps(arrays, protocol=5))
         return arrays
 
-    def map(
-        self, function: Any, shared: Any, tasks: Sequence[Any], clock: Clock, on_result: Any
-    ) -> Any:
+    def map(self, function: Any, shared: Any, tasks: Sequence[Any], clock: Clock, on_result: Any) -> Any:
         """As ever, with a look at the clock and at the bytes."""
         named = shared[0] if isinstance(shared, tuple) and callable(shared[0]) else function
         phase, longest = PHASES.get(named.__name__, "other"), [0.0]
@@ -193,12 +191,12 @@ def predicted(points: list[dict[str, Any]], products: float) -> dict[str, float]
     return {phase: fitted(points, phase).at(products) for phase in MEASURED}
 
 
-def wall_hours(
-    a_pass: dict[str, float], passes: float, shared: float, states: float, workers: int
-) -> float:
+def wall_hours(a_pass: dict[str, float], passes: float, shared: float, states: float, workers: int) -> float:
     """Hours on so many workers: tasks divide evenly but for the longest tree, and bytes go through the driver."""
     sweeps = max(a_pass["sweeps"] / workers, a_pass["longest sweep"])
-    seconds = passes * (sweeps + a_pass["pricing"] / workers + a_pass["alone"]) + a_pass["certificate"] / workers
+    seconds = (
+        passes * (sweeps + a_pass["pricing"] / workers + a_pass["alone"]) + a_pass["certificate"] / workers
+    )
     if workers > 1:
         seconds += (passes * states + shared * workers / 8) / BYTES_A_SECOND  # eight workers a machine
     return seconds / 3600
@@ -218,9 +216,11 @@ def main() -> int:
     parser.add_argument("--page", type=Path, help="write the page of what there is, and measure nothing")
     arguments = parser.parse_args()
     known = {(point["shape"], point["share"]) for point in read(arguments.points)}
-    wanted = [
-        (shape, share) for shape, shares in SHARES.items() for share in shares
-    ] if arguments.only is None else [tuple(arguments.only)]
+    wanted = (
+        [(shape, share) for shape, shares in SHARES.items() for share in shares]
+        if arguments.only is None
+        else [tuple(arguments.only)]
+    )
     for shape, share in [] if arguments.page else sorted(wanted, key=lambda one: Fraction(one[1])):
         if (shape, share) not in known:
             point = measure(shape, share)

@@ -79,7 +79,9 @@ def test_where_nobody_listens_is_said_at_once(
             (tmp_path / "ray" / "ray_current_cluster").write_text(address + "\n")
         assert fit(tmp_path, "--engine", "ray", "--address", "auto" if noted else address) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith(f"taxolearn: no Ray cluster answers at '{address}'; start one by `ray start --head`")
+    assert last.startswith(
+        f"taxolearn: no Ray cluster answers at '{address}'; start one by `ray start --head`"
+    )
 
 
 class _NoRay:

@@ -20,7 +20,10 @@ from taxolearn.engines import frozen
 _BYTES = 8 * 2**20  # of rows in double precision at a time
 _MANY = 2**24  # products that are worth a compiled kernel
 _DEAR = 2**34  # products that are worth a try with vectors in half of the memory
-_ROUNDED, _UNDERFLOW = 2.0**-24, 2.0**-149  # of a number that becomes a float32: relative, and absolute at most
+_ROUNDED, _UNDERFLOW = (
+    2.0**-24,
+    2.0**-149,
+)  # of a number that becomes a float32: relative, and absolute at most
 _FEW = 2**22  # products that may be done twice, for a bound that is closer
 
 

@@ -29,8 +29,8 @@ def _plain(indices, data, first, last, weights, at, out, width):
 def _lanes(width: int) -> Any:
     """What adds to out[at:at+width] the product of the entries first .. last-1 of sparse rows with weights[:, at:].
 
-    `weights` (features x vectors) are of the floating type of `out`, or whole numbers in 16 bits, of which twice as many
-    go through memory; where they are not contiguous it is a plain loop.
+    `weights` (features x vectors) are of the floating type of `out`, or whole numbers in 16 bits: twice as many
+    go through memory. Where they are not contiguous it is a plain loop.
     """
 
     @intrinsic
@@ -58,9 +58,7 @@ def _lanes(width: int) -> Any:
 
 def _build(width: int, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """The loop over the entries of a row, with the sums as one vector that is led through it."""
-    arrays = {
-        k: context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 4, 6)
-    }
+    arrays = {k: context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 4, 6)}
     indices, data, weights, out = (array.data for array in arrays.values())
     _, _, first, last, _, at, _ = arguments
     number, stored = out.type.pointee, weights.type.pointee

@@ -276,9 +276,7 @@ def sweep_tree(
                 if depth == 0:
                     w[:] = 0.0
                 else:
-                    pass_node(
-                        rows, tree, active, path[depth], -1.0, w, share, touched, slot, stored, filled
-                    )
+                    pass_node(rows, tree, active, path[depth], -1.0, w, share, touched, slot, stored, filled)
         if stop[0] != 0:
             break
     w[:] = 0.0

@@ -170,7 +170,7 @@ def sweep_task(shared: Shared, task: SweepTask, clock: Clock) -> Swept:
 
 
 def _slots(shared: Shared, tree: Any, active: Any) -> tuple[Ints, int]:
-    """Which nodes of a DAG have their vectors stored for the time of a task, a slot each, -1 for none; and how many slots.
+    """The slots of a DAG's nodes whose vectors are stored for the time of a task, -1 for none; and how many they are.
 
     Those that stand at several places and have many rows to work on under them, as many as there is room for. The room
     does not depend on the machine: digits would, otherwise.
