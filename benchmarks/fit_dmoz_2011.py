@@ -38,6 +38,7 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--tol", type=float, default=0.05)
+    parser.add_argument("--keep-every", type=float, default=600.0, help="seconds between checkpoints")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     passes = arguments.folder / "passes.jsonl"
@@ -81,7 +82,7 @@ def main() -> int:
         n_jobs=arguments.jobs,
         random_state=0,
         checkpoint=arguments.folder / "duals",
-        checkpoint_seconds=600.0,
+        checkpoint_seconds=arguments.keep_every,
     )
     with listening(tell):
         model.fit(data.X, data.y)

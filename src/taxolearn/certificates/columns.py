@@ -20,7 +20,7 @@ class Columns(NamedTuple):
     """Vectors of some classes, features x classes, contiguous and in float64, or rounded to float32 where asked for;
     bounds on the summed norms of what each is made of; and, where asked for, the summed absolute values of that."""
 
-    vectors: Array
+    vectors: npt.NDArray[Any]
     sizes: Array
     magnitudes: Array | None
 

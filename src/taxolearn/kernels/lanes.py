@@ -33,18 +33,18 @@ def _lanes(width: int) -> Any:
     go through memory. Where they are not contiguous it is a plain loop.
     """
 
-    @intrinsic
-    def compiled(context, indices, data, first, last, weights, at, out):  # type: ignore[no-untyped-def]
+    def typed(context, indices, data, first, last, weights, at, out):
         signature = types.void(indices, data, types.int64, types.int64, weights, types.int64, out)
         return signature, lambda *given: _build(width, *given)
 
+    compiled: Any = intrinsic(typed)
     plain = register_jitable(_plain)
 
     def lanes(indices, data, first, last, weights, at, out):
         _plain(indices, data, first, last, weights, at, out, width)
 
     @overload(lanes)
-    def choose(indices, data, first, last, weights, at, out):  # type: ignore[no-untyped-def]
+    def choose(indices, data, first, last, weights, at, out):
         if weights.layout != "C" or out.layout != "C":
             return lambda indices, data, first, last, weights, at, out: plain(
                 indices, data, first, last, weights, at, out, width
