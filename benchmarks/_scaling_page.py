@@ -41,6 +41,7 @@ MODEL = """
 
 CPU of a phase of one pass is a power of the products of one pricing, entries of X times classes.
 Each phase of each shape has its own law.
+Pricing and the certificate are products: their power is at least 1, and then the law goes through the largest size.
 It was fitted to all measured sizes but the largest, and predicts that one:
 """
 
@@ -53,6 +54,7 @@ Bytes go through the driver at 1 Gbit/s; a machine has eight workers.
 The paper's minutes are those of Gopal and Yang (2013) on a cluster whose size they do not tell.
 Their stopping rule is another one: no comparison is possible, they stand beside for the order of magnitude.
 The laws are stretched far: {stretch}
+Where the check above told too little, expect more: the error of a step of two in size is one of every such step.
 LWIKI takes the laws of SWIKI-2011: its own unfolding was not measured, and may be worse.
 """
 
