@@ -1,6 +1,6 @@
 """CPU time of recursive regularization on trees (tree sweeps) against LinearSVC one-vs-rest.
 
-    python benchmarks/bench_recursive_speed.py FOLDER_OF_DATA [lshtc ipc dmoz] [--prior -1]
+    python benchmarks/bench_recursive_speed.py FOLDER_OF_DATA [lshtc ipc dmoz] [--prior -1] [--gap 0.05]
 
 Squared hinge, C = 1, intercept, pinned root, a_n = 1. Each shape runs in a process of its own, so that its peak
 memory can be told. taxolearn's time is the solve and the exact certificate over all rows and classes; compilation is
@@ -51,7 +51,7 @@ class Case(NamedTuple):
 CASES = {
     "lshtc": Case({1e-2: 1.0}, None, repeats=5),
     "ipc": Case({2e-2: 0.35}, 24),
-    "dmoz": Case({1e-1: 0.12, 5e-2: 0.25}, 24, 1.2 * 1024),
+    "dmoz": Case({1e-1: 0.07, 5e-2: 0.07}, 24, 1.2 * 1024),
 }
 
 
@@ -146,14 +146,23 @@ def main() -> int:
     parser.add_argument("folder")
     parser.add_argument("names", nargs="*", choices=[*CASES, []], help="all by default")
     parser.add_argument("--prior", type=float, default=0.0, help="b0 of the intercept")
+    parser.add_argument("--gap", type=float, help="only this one")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.gap is not None:
+        for name, case in CASES.items():
+            only = {gap: limit for gap, limit in case.limits.items() if gap == arguments.gap}
+            CASES[name] = case._replace(limits=only)
+        if not any(case.limits for case in CASES.values()):
+            parser.error(f"no shape is run to a gap of {arguments.gap:g}")
     if arguments.alone:
         print(json.dumps(run(arguments.folder, arguments.names[0], arguments.prior)))
         return 0
     short = []
     for name in arguments.names or CASES:
         case = CASES[name]
+        if not case.limits:
+            continue
         command = [
             sys.executable,
             __file__,
@@ -162,6 +171,7 @@ def main() -> int:
             "--alone",
             "--prior",
             str(arguments.prior),
+            *(["--gap", str(arguments.gap)] if arguments.gap is not None else []),
         ]
         result = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
         sampled = "" if case.sample is None else f" (extrapolated from {case.sample} classes)"

@@ -38,6 +38,7 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--tol", type=float, default=0.05)
+    parser.add_argument("--keep-every", type=float, default=600.0, help="seconds between checkpoints")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     passes = arguments.folder / "passes.jsonl"
@@ -48,7 +49,13 @@ def main() -> int:
         int(arguments.share * size)
         for size in (shape.n_rows, shape.n_features, shape.n_leaves, shape.n_nodes)
     ]
-    data = make_text_like(*sizes, depth=shape.depth, labels_per_row=shape.labels_per_row, random_state=0)
+    data = make_text_like(
+        *sizes,
+        depth=shape.depth,
+        labels_per_row=shape.labels_per_row,
+        mean_length=shape.mean_length,
+        random_state=0,
+    )
     print(
         f"{data.X.shape[0]:,} rows x {data.X.shape[1]:,}, {data.X.nnz:,} entries, {sizes[2]:,} classes",
         flush=True,
@@ -75,7 +82,7 @@ def main() -> int:
         n_jobs=arguments.jobs,
         random_state=0,
         checkpoint=arguments.folder / "duals",
-        checkpoint_seconds=600.0,
+        checkpoint_seconds=arguments.keep_every,
     )
     with listening(tell):
         model.fit(data.X, data.y)

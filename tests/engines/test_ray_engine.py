@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_tasks import PATIENCE, broken, stretched, wait_for_the_flag
+from engine_tasks import PATIENCE, broken, short_of_memory, stretched, wait_for_the_flag
 
 import taxolearn
 from taxolearn import OneVsRestSVM, RecursiveSVM, TopDownSVM
@@ -247,6 +247,28 @@ def test_a_fit_whose_driver_was_killed_goes_on_from_its_checkpoint(cluster, on_r
     with pytest.warns(UserWarning, match="stopped by iteration limit"):
         resumed = recursive(tol=1e-9, max_iter=1, checkpoint=folder).fit(DATA.X, DATA.y)
     assert resumed.history_[0].dual > first.history_[0].dual
+
+
+def test_a_straggler_changes_no_digit(cluster, on_ray, undisturbed):
+    def halt(found: dict[int, Any]) -> int:
+        pid = next(iter(found))
+        os.kill(pid, signal.SIGSTOP)
+        threading.Timer(2.0, os.kill, (pid, signal.SIGCONT)).start()
+        return pid
+
+    with disturbing(cluster, halt) as halted:
+        model = recursive().fit(DATA.X, DATA.y)
+    assert len(halted) == 1
+    assert certified(model) == undisturbed
+
+
+@pytest.mark.parametrize("how", ["raised", "killed"])
+def test_a_task_that_dies_for_want_of_memory_is_done_again(how, on_ray, tmp_path):
+    """As NumPy raises it, and as the system ends a process."""
+    with running() as run:
+        found = run.map(short_of_memory, str(tmp_path), [(how, k) for k in range(4)], anywhere=True)
+    assert found == [0.5 * k for k in range(4)]
+    assert len(list(tmp_path.iterdir())) == 4  # each died once
 
 
 def test_a_killed_worker_and_a_killed_node_change_no_digit(cluster, on_ray):

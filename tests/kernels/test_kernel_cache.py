@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from pathlib import Path
 
 import numba
@@ -84,3 +86,27 @@ def test_the_first_compilation_is_told_and_what_was_kept_is_not() -> None:
     with _jit.on_compilation(lambda: told.append("again")):
         _jit.kernel(_plus_one)(1)
     assert told == ["once"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+def test_one_process_of_a_machine_compiles_at_a_time(tmp_path, monkeypatch):
+    """Workers of a cluster that begin at once: the others wait, and read what the first one kept."""
+    import fcntl
+
+    monkeypatch.setattr(_jit, "_cache_folder", lambda: tmp_path)
+    outer, done = _jit.kernel(_outer), threading.Event()
+    with (tmp_path / "lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)  # as another process that compiles
+        thread = threading.Thread(target=lambda: (outer(1), done.set()))
+        thread.start()
+        assert not done.wait(0.2)
+    assert done.wait(60.0)
+    thread.join()
+    assert outer.stats.cache_misses
+    again = _jit.kernel(_outer)
+    assert again(1) == 2
+    assert again.stats.cache_hits
+
+
+def _outer(x):
+    return x + 1

@@ -174,3 +174,22 @@ def test_rows_of_any_kind_come_in_two_types():
     assert np.shares_memory(row_kernels.rows_of(narrow).indices, narrow.indices)
     many = np.zeros((1, row_kernels._FEW_BYTES // 4 + 1), dtype=np.float32)
     assert np.shares_memory(row_kernels.rows_of(many).data, many)
+
+
+@pytest.mark.parametrize("width", [1, 8, 70, 200])
+@pytest.mark.parametrize(
+    ("stored", "summed", "off"),
+    [(np.float64, np.float64, 1e-13), (np.float32, np.float32, 1e-5), (np.int16, np.float32, 1e-5)],
+)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_of_blocks_of_every_width_and_kind(width, stored, summed, off, order):
+    """Vectors of the processor of several lengths, and what is left over; plain loops where memory is not in order."""
+    rng = np.random.default_rng(width)
+    rows, X = layout(some_rows(), "sparse float32 uint32 readonly")
+    weights = rng.normal(size=(WIDTH, width)) * (300.0 if stored is np.int16 else 1.0)
+    weights = np.asarray(weights.astype(stored), order=order)
+    start = rng.normal(size=(N, width)).astype(summed)
+    out = start.copy()
+    add_scores_of(rows, weights, out)
+    expected = start + X @ weights.astype(np.float64)
+    np.testing.assert_allclose(out, expected, atol=off * np.abs(expected).max())

@@ -98,6 +98,8 @@ class Made:
                 w,
                 biases,
                 0,
+                np.full(len(self.tree.end), -1),
+                np.empty((0, WIDTH)),
                 np.full(1, stop, dtype=np.int32),
             )
             np.testing.assert_array_equal(w, 0.0)
@@ -178,6 +180,8 @@ def price(made, bias_feature, b0, room, biases, ahead=0.0, halt=0):
         begin,
         finish,
         report,
+        np.full(len(made.tree.end), -1),
+        np.empty((0, WIDTH)),
         np.array([halt], dtype=np.int32),
     )
     return report, keep, fresh, begin, finish

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from taxolearn import Taxonomy
 from taxolearn.certificates import certify
+from taxolearn.datasets import make_text_like
 from taxolearn.engines import Clock, ThreadEngine, running
 from taxolearn.errors import DataError
 from taxolearn.losses import MARGIN_LOSSES, Logistic
@@ -407,3 +408,32 @@ def test_on_a_random_dag_it_agrees_with_descent(name, n_jobs):
     assert mine.holds(1e-2)
     assert mine.dual <= other.primal
     assert other.dual <= mine.primal
+
+
+@every_hinge
+@pytest.mark.parametrize("form", [sp.csr_array, np.asarray], ids=["sparse", "dense"])
+def test_stored_vectors_of_a_dags_nodes_change_nothing_but_roundings(name, form, monkeypatch):
+    data = make_text_like(120, 60, 30, 60, shape="wiki_d5", mean_length=20.0, random_state=1)
+    X = data.X.astype(np.float64)
+    problem = make_problem(X if form is sp.csr_array else X.toarray(), data.y, data.taxonomy)
+    scale = np.ones(data.taxonomy.n_nodes)
+    objective = Objective(
+        problem, MARGIN_LOSSES[name], path_sum(data.taxonomy, problem.class_nodes, scale), bias_prior=-1.0
+    )
+    counts, found = [], []
+    slots = tree_tasks._slots
+
+    def watched(*arguments):
+        slot, n_stored = slots(*arguments)
+        counts.append((n_stored, int(np.count_nonzero(slot >= 0))))
+        return slot, n_stored
+
+    monkeypatch.setattr(tree_tasks, "_slots", watched)
+    for room in (0, tree_tasks._STORED_BYTES):
+        monkeypatch.setattr(tree_tasks, "_STORED_BYTES", room)
+        counts.clear()
+        solution = solve_tree_sweeps(objective, Limits(tol=1e-9, max_iter=3))
+        found.append(([step.dual for step in solution.history], solution.dual.toarray()))
+    assert all(places > n_stored > 0 for n_stored, places in counts)  # each at several places
+    for stored, summed in zip(*found, strict=True):
+        np.testing.assert_allclose(stored, summed, rtol=1e-9, atol=1e-9)

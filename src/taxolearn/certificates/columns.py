@@ -17,10 +17,10 @@ _BYTES = 8 * 2**20  # of vectors in double precision at a time
 
 
 class Columns(NamedTuple):
-    """Vectors of some classes, features x classes, contiguous and in float64; bounds on the summed norms of what each
-    is made of; and, where asked for, the summed absolute values of that."""
+    """Vectors of some classes, features x classes, contiguous and in float64, or rounded to float32 where asked for;
+    bounds on the summed norms of what each is made of; and, where asked for, the summed absolute values of that."""
 
-    vectors: Array
+    vectors: npt.NDArray[Any]
     sizes: Array
     magnitudes: Array | None
 
@@ -41,8 +41,8 @@ class VectorColumns(Protocol):
     def sizes(self) -> Array:
         """The summed norms of the vectors that each class is made of, rounded up."""
 
-    def of(self, block: npt.NDArray[Any], magnitudes: bool = False) -> Columns:
-        """The vectors of some classes."""
+    def of(self, block: npt.NDArray[Any], magnitudes: bool = False, short: bool = False) -> Columns:
+        """The vectors of some classes, rounded to float32 if `short`."""
 
     def scores(self, X: Any) -> Array:
         """X w_l for all classes."""
@@ -96,11 +96,11 @@ class ClassColumns(KeptColumns):
         self.coef = coef
         self.n_classes, self.n_features = coef.shape
 
-    def of(self, block: npt.NDArray[Any], magnitudes: bool = False) -> Columns:
-        """The vectors of some classes."""
+    def of(self, block: npt.NDArray[Any], magnitudes: bool = False, short: bool = False) -> Columns:
+        """The vectors of some classes, rounded to float32 if `short`."""
         rows = self.coef[block]
         dense = rows.toarray() if sp.issparse(rows) else rows
-        vectors = np.ascontiguousarray(dense.T, dtype=np.float64)
+        vectors = np.ascontiguousarray(dense.T, dtype=np.float32 if short else np.float64)
         return Columns(vectors, self.sizes[block], np.abs(vectors) if magnitudes else None)
 
     @cached_property
@@ -156,13 +156,14 @@ class NodeColumns:
         self._above: list[int] | None = None
         self._sum_above = np.zeros(self.n_features)
         self._size_above = 0.0
-        self._room = np.empty(0)
+        self._room: npt.NDArray[Any] = np.empty(0)
 
-    def of(self, block: npt.NDArray[Any], magnitudes: bool = False) -> Columns:
-        """The vectors of some classes; valid until the next call."""
+    def of(self, block: npt.NDArray[Any], magnitudes: bool = False, short: bool = False) -> Columns:
+        """The vectors of some classes, rounded to float32 if `short`; valid until the next call."""
         size = self.n_features * len(block)
-        if len(self._room) < size:  # fresh memory is slow at the first touch
-            self._room = np.empty(size)
+        dtype = np.dtype(np.float32 if short else np.float64)
+        if len(self._room) < size or self._room.dtype != dtype:  # fresh memory is slow at the first touch
+            self._room = np.empty(size, dtype)
         vectors = self._room[:size].reshape(self.n_features, len(block))
         sizes = np.zeros(len(block))
         few = np.empty((_TRANSPOSED, self.n_features))

@@ -38,10 +38,10 @@ class FactorColumns(KeptColumns):
         self.n_classes, self.n_features = matrix.shape[0], self.nodes.shape[0]
         self.depth = 2 * int(np.diff(matrix.indptr).max(initial=1))
 
-    def of(self, block: Any, magnitudes: bool = False) -> Columns:
-        """The vectors of some classes."""
+    def of(self, block: Any, magnitudes: bool = False, short: bool = False) -> Columns:
+        """The vectors of some classes, rounded to float32 if `short`."""
         return Columns(
-            _times(self.nodes, self.matrix[block]),
+            _times(self.nodes, self.matrix[block]).astype(np.float32 if short else np.float64, copy=False),
             self.sizes[block],
             _times(np.abs(self.nodes), abs(self.matrix[block])) if magnitudes else None,
         )

@@ -44,7 +44,8 @@ def losses(objective: Objective, scores: Scores, classes: npt.NDArray[np.bool_],
     """
     problem = objective.problem
     numbers = np.flatnonzero(classes)
-    width = max(1, min(_WIDEST, _BLOCK_BYTES // (8 * max(problem.n_rows, problem.n_features))))
+    each = (4 if scores.short else 8) * max(problem.n_rows, problem.n_features)
+    width = max(1, min(_WIDEST, _BLOCK_BYTES // each))
     blocks = -(-len(numbers) // width)  # neighbours in one task: vectors of nodes above both are made once
     stride = width * max(1, blocks // (_TASKS_PER_WORKER * run.cluster.n_workers))
     tasks = [(numbers[first : first + stride], width) for first in range(0, len(numbers), stride)]
@@ -88,7 +89,7 @@ def _class_losses(shared: _Shared, task: tuple[npt.NDArray[Any], int], clock: An
         some = numbers[start : start + width]
         place = np.full(n_classes, -1)
         place[some] = np.arange(len(some))
-        block = _Block(some, place, own.of(some, magnitudes=shared.scores.tight))
+        block = _Block(some, place, own.of(some, shared.scores.tight, shared.scores.short))
         spans = ((first, min(first + _ROWS, n_rows)) for first in range(0, n_rows, _ROWS))
         total = _losses_of(shared, block, next(spans))
         for span in spans:
@@ -119,11 +120,12 @@ def _losses_of(shared: _Shared, of: _Block, span: tuple[int, int]) -> Ball:
         steepest = float(loss.kernel_upper(loss, 1.0))
         lost = scores.lost(columns.sizes) + scores.offset[block]
         fixed = np.abs(intercept) + margin
+        slack = scores.slack[block] + (scores.rounded(columns.sizes) if scores.short else 0.0)
         steepness = getattr(loss, "steepness", None)
         if not scores.tight and steepness is not None:
             # loss(m - e) - loss(m) <= |loss'(m)| e + curvature e^2 / 2, and e is a product of two thin matrices
             of_row = np.hstack([g, norms, np.ones_like(g), g * norms])
-            of_class = np.vstack([fixed, scores.slack[block], lost, columns.sizes])
+            of_class = np.vstack([fixed, slack, lost, columns.sizes])
             slopes, curvature = steepness(values)
             squares = (
                 len(of_class) * (weight @ of_row**2) @ of_class**2
@@ -137,7 +139,7 @@ def _losses_of(shared: _Shared, of: _Block, span: tuple[int, int]) -> Ball:
             )
         elif scores.tight or not np.isfinite(steepest):
             # g (||x|| sizes + fixed) + ||x|| slack + lost, in one product
-            left, right = [g, norms, np.ones_like(g)], [fixed, scores.slack[block], lost]
+            left, right = [g, norms, np.ones_like(g)], [fixed, slack, lost]
             if columns.magnitudes is None:
                 left, right = [*left, g * norms], [*right, columns.sizes]
             errors = np.hstack(left) @ np.vstack(right)
@@ -154,7 +156,7 @@ def _losses_of(shared: _Shared, of: _Block, span: tuple[int, int]) -> Ball:
             two = one[0] * norms[:, 0]
             by_class = [segment_sums(part[own[0]], ends) for part in (two, *one)]
             others, of_own = (
-                steepest * (a * columns.sizes + b * fixed + c * scores.slack[block] + d * lost)
+                steepest * (a * columns.sizes + b * fixed + c * slack + d * lost)
                 for a, b, c, d in ([part.sum() for part in (two, *one)], by_class)
             )
         rounding = gamma(2 * pairwise(len(weight)) + _OF_VALUE)

@@ -19,6 +19,11 @@ from taxolearn.engines import frozen
 
 _BYTES = 8 * 2**20  # of rows in double precision at a time
 _MANY = 2**24  # products that are worth a compiled kernel
+_DEAR = 2**34  # products that are worth a try with vectors in half of the memory
+_ROUNDED, _UNDERFLOW = (
+    2.0**-24,
+    2.0**-149,
+)  # of a number that becomes a float32: relative, and absolute at most
 _FEW = 2**22  # products that may be done twice, for a bound that is closer
 
 
@@ -106,6 +111,8 @@ class Scores:
         self.slack: Array = np.zeros(n_classes) + slack
         self.products = rows.nnz * n_classes
         self.tight = self.products <= _FEW
+        # whether vectors may be rounded to float32, see `rounded`; sums of sparse rows are in float64 all the same
+        self.short = sp.issparse(rows.X) and self.products >= _DEAR
 
     @cached_property
     def gammas(self) -> Array:
@@ -129,6 +136,10 @@ class Scores:
             return scores, g * sizes + norms * self.slack + fixed
         sizes = norms * self.columns.sizes.max() + np.abs(self.intercept).max()
         return scores, g * sizes + norms * self.slack.max() + fixed.max()
+
+    def rounded(self, sizes: Array) -> Array:
+        """By how much, in norm, vectors in float32 are off at most."""
+        return np.where(sizes > 0, 1.001 * _ROUNDED * sizes + self.rows.n_features * _UNDERFLOW, 0.0)
 
     def lost(self, sizes: Array) -> Array:
         """What products that underflow may take from a score; nothing of vectors that are zero."""

@@ -149,7 +149,7 @@ def fit(
             fixed=True,
         )
     say(f"{len(data.y):,} rows from {source.name}, {data.taxonomy_text}")
-    with about(source), on_engine(engine, address):
+    with on_engine(engine, address), about(source):
         model = _learn(estimator, data)
     tried = getattr(model.fitted, "tried_", [])
     if tried:

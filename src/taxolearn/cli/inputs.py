@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import IO, Any, cast
 
 from taxolearn.cli.left_out import LeftOut
-from taxolearn.errors import DataError, FileFormatError, TaxolearnError
+from taxolearn.errors import DataError, EngineError, FileFormatError, TaxolearnError
 from taxolearn.opening import DAMAGED, damaged, decompressed, reading
 from taxolearn.opening import plain_suffix as plain_suffix
 
@@ -188,7 +188,7 @@ def about(source: Source) -> Iterator[None]:
     """
     try:
         yield
-    except FileFormatError:
+    except (FileFormatError, EngineError):  # an engine's trouble is not the file's
         raise
     except TaxolearnError as error:
         raise FileFormatError(source.name, None, str(error)) from error

@@ -126,7 +126,7 @@ def select(
     tree = None if taxonomy is None else read_taxonomy(taxonomy)
     data = read_labelled(source, columns, tree, skip_bad=skip_bad)
     settings = {"n_jobs": jobs, "max_seconds": max_seconds, "random_state": seed}
-    with about(source), on_engine(engine, address):
+    with on_engine(engine, address), about(source):
         if metric == "tree_loss" and data.taxonomy is None:
             raise DataError("--metric tree_loss needs a taxonomy; give --taxonomy, --sep or --level")
         candidates = _candidates(method, data.taxonomy, tol, settings)

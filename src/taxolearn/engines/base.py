@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -135,6 +135,39 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let the workers go."""
+
+
+class Here:
+    """What engines of this process have in common: tasks see arrays as they are.
+
+    >>> with Here() as engine:
+    ...     engine.share("arrays"), engine.keep("model")
+    ('arrays', 'model')
+    """
+
+    n_processes = 1
+
+    def share(self, arrays: Any) -> Any:
+        """The arrays themselves.
+
+        >>> Here().share("arrays")
+        'arrays'
+        """
+        return arrays
+
+    keep = share
+
+    def close(self) -> None:
+        """Nothing is kept.
+
+        >>> Here().close()
+        """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def worker_count(n_jobs: int | None) -> int:

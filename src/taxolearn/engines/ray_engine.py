@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import socket
+import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, Self
 
 from taxolearn.engines.base import Clock, Held, OnResult, Outcome, TaskFunction, worker_count
@@ -16,7 +20,11 @@ from taxolearn.errors import EngineError
 
 _RETRIES = 8  # of a task whose worker died
 _PER_WORKER = 2  # tasks handed out per worker: the next one is there when one ends
+_ANSWER_SECONDS = 10.0  # for the first answer of a cluster
 _LARGE_BYTES = 2**20  # arrays from this size on go back to the system when they are freed
+
+
+_NOBODY = "no Ray cluster answers at {}; start one by `ray start --head`, or give address='local' ({})"
 
 
 class RayEngine(Keeping):
@@ -56,6 +64,7 @@ class RayEngine(Keeping):
         return self.n_workers
 
     def _join(self, address: str, n_jobs: int | None) -> None:
+        _check_answers(address)
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "warning"}
         if address == "local":  # nobody else is to reach it
@@ -64,10 +73,7 @@ class RayEngine(Keeping):
         try:
             self._ray.init(**options)
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise EngineError(
-                f"no Ray cluster answers at {address!r}; start one by `ray start --head`, or give address='local' "
-                f"({str(error).splitlines()[0]})"
-            ) from error
+            raise EngineError(_NOBODY.format(repr(address), str(error).splitlines()[0])) from error
 
     def _check_nodes(self) -> None:
         """All machines must have the same libraries: before any work, rather than wrong digits after it."""
@@ -164,6 +170,24 @@ def _return_memory() -> None:
         ctypes.CDLL(None).mallopt(-3, _LARGE_BYTES)  # M_MMAP_THRESHOLD
     except (OSError, AttributeError):  # another C library
         return
+
+
+def _check_answers(address: str) -> None:
+    """Raise at once where nobody listens: Ray itself would try for the better part of a minute, and warn.
+
+    "auto" stands for RAY_ADDRESS, or for the address that `ray start` has noted, be that cluster alive or not.
+    """
+    noted = Path(os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()) / "ray" / "ray_current_cluster"
+    if address == "auto":
+        with suppress(OSError):
+            address = os.environ.get("RAY_ADDRESS") or noted.read_text().strip()
+    host, _, port = address.rpartition(":")
+    if not port.isdigit() or "/" in host:
+        return  # "local", a client's address, or nothing that was noted: for Ray to tell
+    try:
+        socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()
+    except OSError as error:
+        raise EngineError(_NOBODY.format(repr(address), error.strerror or error)) from error
 
 
 def _library(local: bool) -> Any:

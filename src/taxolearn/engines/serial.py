@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
-from taxolearn.engines.base import Clock, OnResult, Outcome, TaskFunction, held
+from taxolearn.engines.base import Clock, Here, OnResult, Outcome, TaskFunction, held
 
 
-class SerialEngine:
+class SerialEngine(Here):
     """Runs tasks one after the other where it is called: what a debugger or a profiler wants to see.
 
     A time limit raises the clock's stop flag. Ctrl-C is noticed when a task ends.
@@ -22,35 +22,6 @@ class SerialEngine:
     """
 
     n_workers = 1
-    n_processes = 1
-
-    def share(self, arrays: Any) -> Any:
-        """The arrays as they are.
-
-        >>> SerialEngine().share("arrays")
-        'arrays'
-        """
-        return arrays
-
-    def keep(self, value: Any) -> Any:
-        """The value itself.
-
-        >>> SerialEngine().keep("model")
-        'model'
-        """
-        return value
-
-    def close(self) -> None:
-        """Nothing is kept.
-
-        >>> SerialEngine().close()
-        """
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def map(
         self, function: TaskFunction, shared: Any, tasks: Sequence[Any], clock: Clock, on_result: OnResult

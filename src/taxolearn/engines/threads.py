@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import Any, Self
+from typing import Any
 
-from taxolearn.engines.base import Clock, OnResult, Outcome, TaskFunction, held, worker_count
+from taxolearn.engines.base import Clock, Here, OnResult, Outcome, TaskFunction, held, worker_count
 from taxolearn.engines.pool import Workers, hand_out
 
 
-class ThreadEngine:
+class ThreadEngine(Here):
     """Runs tasks on threads; the tasks must release the interpreter's lock and look at the clock's stop flag.
 
     Work runs on threads even with one worker: the calling thread stays free to notice Ctrl-C.
@@ -24,27 +24,9 @@ class ThreadEngine:
     <Outcome.COMPLETED: 'completed'>
     """
 
-    n_processes = 1
-
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_workers = worker_count(n_jobs)
         self._pool: ThreadPoolExecutor | None = None
-
-    def share(self, arrays: Any) -> Any:
-        """Threads see the arrays as they are.
-
-        >>> ThreadEngine().share("arrays")
-        'arrays'
-        """
-        return arrays
-
-    def keep(self, value: Any) -> Any:
-        """The value itself.
-
-        >>> ThreadEngine().keep("model")
-        'model'
-        """
-        return value
 
     def close(self) -> None:
         """End the threads; the next `map` would start new ones.
@@ -54,12 +36,6 @@ class ThreadEngine:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def map(
         self, function: TaskFunction, shared: Any, tasks: Sequence[Any], clock: Clock, on_result: OnResult

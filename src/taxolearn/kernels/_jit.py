@@ -14,10 +14,18 @@ from typing import Any
 
 import numba
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None
 
 _KEPT = 4  # versions of the sources whose compiled kernels are kept
 _PREFIX = "kernels-"
 _CONFIG: Any = numba.config
+_depth = 0  # of kernels that are being compiled for each other, under Numba's lock
 
 
 def kernel(function: Any) -> Any:
@@ -26,7 +34,43 @@ def kernel(function: Any) -> Any:
     if folder is None:
         return numba.njit(nogil=True)(function)
     with _numba_keeps_in(folder):
-        return numba.njit(nogil=True, cache=True)(function)
+        made = numba.njit(nogil=True, cache=True)(function)
+    return _one_process_at_a_time(made, folder)
+
+
+def _one_process_at_a_time(made: Any, folder: Path) -> Any:
+    """Have a kernel compiled by one process of this machine, where several begin at once; the others read what it kept.
+
+    Numba's own lock is taken first, always, so that no two threads wait for each other.
+    """
+    if fcntl is None or not hasattr(made, "compile"):  # the compiler is off
+        return made
+    compiled = made.compile
+
+    def compile_alone(signature: Any) -> Any:
+        with global_compiler_lock, _alone(folder):
+            return compiled(signature)
+
+    made.compile = compile_alone
+    return made
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes from compiling: kernels that call others come here again, and go on."""
+    global _depth
+    lock = None
+    if _depth == 0:
+        with contextlib.suppress(OSError):  # a file system without locks
+            lock = (folder / "lock").open("w")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+        if lock is not None:
+            lock.close()
 
 
 class _First(event.Listener):

@@ -12,7 +12,10 @@ from taxolearn.kernels._jit import kernel
 
 @kernel
 def multiply(indptr, indices, data, columns, out):
-    """out = X columns for CSR rows X; `columns` (features x block) and `out` are contiguous and in float64."""
+    """out = X columns for CSR rows X; `columns` (features x block) and `out` are contiguous.
+
+    All products and sums are in float64; columns that are stored in float32 take half of the memory's time.
+    """
     width = columns.shape[1]
     for i in range(out.shape[0]):
         line = out[i]
@@ -20,20 +23,25 @@ def multiply(indptr, indices, data, columns, out):
             line[b] = 0.0
         k = indptr[i]
         last = indptr[i + 1]
-        # two features at a time: the memory of both is fetched at once
-        while k + 1 < last:
+        # four features at a time: the memory of all is fetched at once
+        while k + 3 < last:
             one = columns[indices[k]]
             two = columns[indices[k + 1]]
+            three = columns[indices[k + 2]]
+            four = columns[indices[k + 3]]
             p = np.float64(data[k])
             q = np.float64(data[k + 1])
+            r = np.float64(data[k + 2])
+            s = np.float64(data[k + 3])
             for b in range(width):
-                line[b] += p * one[b] + q * two[b]
-            k += 2
-        if k < last:
+                line[b] += (p * one[b] + q * two[b]) + (r * three[b] + s * four[b])
+            k += 4
+        while k < last:
             one = columns[indices[k]]
             p = np.float64(data[k])
             for b in range(width):
                 line[b] += p * one[b]
+            k += 1
 
 
 @kernel

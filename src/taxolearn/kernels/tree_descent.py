@@ -173,12 +173,60 @@ def _visit(
 
 
 @kernel
+def pass_node(rows, tree, active, node, sign, w, share, touched, slot, stored, filled):
+    """w += sign * a_n z_n; where n has a slot, z_n is added up once, and stored there."""
+    at = slot[node]
+    if at < 0:
+        add_node(rows, tree, active, node, sign, w, share, touched)
+        return
+    line = stored[at]
+    if not filled[at]:
+        filled[at] = True
+        line[:] = 0.0
+        add_node(rows, tree, active, node, 1.0 / tree.scale[node], line, share, touched)
+    factor = sign * tree.scale[node]
+    for j in range(w.shape[0]):
+        w[j] += factor * line[j]
+
+
+@kernel
+def _keep_up(rows, active, cls, before, path, depth, slot, stored):
+    """Add what a visit has changed of class l to the stored vectors of the nodes on its path."""
+    start = active.indptr[cls]
+    for k in range(active.indptr[cls + 1] - start):
+        change = np.float64(active.dual[start + k]) - before[k]
+        if change != 0.0:
+            signed = change if k < active.positive[cls] else -change
+            for d in range(depth):
+                if slot[path[d]] >= 0:
+                    row_add(rows, active.rows[start + k], signed, stored[slot[path[d]]])
+
+
+@kernel
 def sweep_tree(
-    loss, rows, squares, tree, active, costs, top, bias_feature, sweeps, epochs, goals, w, biases, seed, stop
+    loss,
+    rows,
+    squares,
+    tree,
+    active,
+    costs,
+    top,
+    bias_feature,
+    sweeps,
+    epochs,
+    goals,
+    w,
+    biases,
+    seed,
+    slot,
+    stored,
+    stop,
 ):
     """Sweep the tree below node `top` so many times; returns the sum of its classes' gaps at the last one.
 
-    Changes `active.dual` and `biases` (b0 + beta) in place; `w` comes and goes as zeros.
+    Changes `active.dual` and `biases` (b0 + beta) in place; `w` comes and goes as zeros. Nodes with slot[n] >= 0 have
+    their z_n in stored[slot[n]] for the time of the sweeps, and it is kept up to date: for nodes of a DAG that stand at
+    many places, where adding up the rows under them at each of these would be most of the work.
     """
     n = n_rows(rows)
     state = np.empty(1, dtype=np.uint64)
@@ -190,16 +238,20 @@ def sweep_tree(
         longest = max(longest, active.indptr[cls + 1] - active.indptr[cls])
     order = np.empty(longest, dtype=np.int64)
     path = np.empty(tree.end[top] - top + 1, dtype=np.int64)
+    before = np.empty(longest if stored.shape[0] > 0 else 0)
+    filled = np.zeros(stored.shape[0], dtype=np.bool_)
     gap = 0.0
     for _ in range(sweeps):
         gap = 0.0
         depth = 0
         node = top
         while node < tree.end[top] and stop[0] == 0:
-            add_node(rows, tree, active, node, 1.0, w, share, touched)
+            pass_node(rows, tree, active, node, 1.0, w, share, touched, slot, stored, filled)
             path[depth] = node
             depth += 1
             for cls in range(tree.first[node], tree.own[node]):
+                for k in range(before.shape[0] and active.indptr[cls + 1] - active.indptr[cls]):
+                    before[k] = active.dual[active.indptr[cls] + k]
                 gap += _visit(
                     loss,
                     rows,
@@ -216,13 +268,15 @@ def sweep_tree(
                     state,
                     order,
                 )
+                if before.shape[0] > 0:
+                    _keep_up(rows, active, cls, before, path, depth, slot, stored)
             node += 1
             while depth > 0 and tree.end[path[depth - 1]] <= node:
                 depth -= 1
                 if depth == 0:
                     w[:] = 0.0
                 else:
-                    add_node(rows, tree, active, path[depth], -1.0, w, share, touched)
+                    pass_node(rows, tree, active, path[depth], -1.0, w, share, touched, slot, stored, filled)
         if stop[0] != 0:
             break
     w[:] = 0.0

@@ -12,36 +12,16 @@ import numpy as np
 from taxolearn.kernels._jit import kernel
 from taxolearn.kernels.loss_steps import loss_conjugate, loss_value
 from taxolearn.kernels.rows import add_scores, n_rows
-from taxolearn.kernels.tree_descent import add_node
+from taxolearn.kernels.tree_columns import scale_columns, transpose, turn_rows
+from taxolearn.kernels.tree_descent import pass_node
 
 # columns of the report, one row per class
 LOSSES, QUADRATIC, CONJUGATES, BIAS, LEFT_OUT = 0, 1, 2, 3, 4
 REPORT_WIDTH = 5
 
-_FEATURES_AT_A_TIME = 64  # features transposed at a time
 _CLASSES_AT_A_TIME = 16  # classes whose scores are transposed at a time
 _BIAS_ROUNDS = 3  # steps per bias, each to the vertex of a parabola through three points
 _LOSS_BINS = 1024  # bins of the histogram by which the largest losses are found
-
-
-@kernel
-def _transpose(wide, width, columns, at):
-    """columns[:, at:at+width] = wide' for the first `width` vectors, in tiles that stay in cache."""
-    n_features = wide.shape[1]
-    for start in range(0, n_features, _FEATURES_AT_A_TIME):
-        stop = min(n_features, start + _FEATURES_AT_A_TIME)
-        for b in range(width):
-            for j in range(start, stop):
-                columns[j, at + b] = wide[b, j]
-
-
-@kernel
-def _turn_rows(scores, first, strip):
-    """strip[b] = scores[:, first + b], for as many columns as there are: a line of memory is read once for them all."""
-    width = min(strip.shape[0], scores.shape[1] - first)
-    for i in range(scores.shape[0]):
-        for b in range(width):
-            strip[b, i] = scores[i, first + b]
 
 
 @kernel
@@ -219,6 +199,8 @@ def price_classes(
     fresh_start,
     fresh_stop,
     report,
+    slot,
+    stored,
     halt,
 ):
     """Price the classes start .. stop-1, all under node `top` or the tops after it.
@@ -228,16 +210,19 @@ def price_classes(
     most `share` of its objective, with scores taken as larger by `ahead`: weights move on, and rows that are about
     to have a loss are not looked for twice.
     `biases` are b0 + beta. `w` comes and goes as zeros; wide, columns and scores (the latter two flat) are room to
-    work in. Ends early where halt[0] is raised: nothing that it wrote is of use then.
+    work in, and so is `stored`, for the vectors of the nodes that have a slot (see `sweep_tree`). Ends early where
+    halt[0] is raised: nothing that it wrote is of use then.
     """
     n = n_rows(rows)
     n_features = w.shape[0]
     room = min(columns.shape[0] // n_features, scores.shape[0] // n)
     part = np.zeros(n)
     touched = np.zeros(n, dtype=np.bool_)
+    filled = np.zeros(stored.shape[0], dtype=np.bool_)
     path = np.empty(tree.end.shape[0] + 1, dtype=np.int64)
     values = np.empty(n)
     candidates = np.empty(n, dtype=np.int64)
+    steps = np.empty(room, dtype=scores.dtype)
     strip = np.empty((min(_CLASSES_AT_A_TIME, room), n), dtype=scores.dtype)
     depth = 0
     node = top
@@ -251,7 +236,7 @@ def price_classes(
         if tree.last[node] <= start:
             node = tree.end[node]
         else:
-            add_node(rows, tree, active, node, 1.0, w, part, touched)
+            pass_node(rows, tree, active, node, 1.0, w, part, touched, slot, stored, filled)
             path[depth] = node
             depth += 1
             for _ in range(max(start, tree.first[node]), min(stop, tree.own[node])):
@@ -260,12 +245,14 @@ def price_classes(
                 ready += 1
                 full = ready - done == width
                 if full or ready - laid == wide.shape[0]:
-                    _transpose(wide, ready - laid, block, laid - done)
+                    transpose(wide, ready - laid, block, steps, laid - done)
                     laid = ready
                 if full:
                     found = scores[: n * width].reshape((n, width))
                     found[:, :] = 0.0
                     add_scores(rows, block, found)
+                    if block.itemsize == 2:
+                        scale_columns(found, steps[:width])
                     at = _price_block(
                         loss,
                         active,
@@ -298,7 +285,7 @@ def price_classes(
             if depth == 0:
                 w[:] = 0.0
             else:
-                add_node(rows, tree, active, path[depth], -1.0, w, part, touched)
+                pass_node(rows, tree, active, path[depth], -1.0, w, part, touched, slot, stored, filled)
     w[:] = 0.0
 
 
@@ -349,7 +336,7 @@ def _price_block(
     for b in range(width):
         cls = start + b
         if b % strip.shape[0] == 0:
-            _turn_rows(scores, b, strip)
+            turn_rows(scores, b, strip)
         mine = strip[b % strip.shape[0]]
         # rows with a loss at the polished bias stand in the primal's way, those with one at the dual's in the dual's
         shift = max(bias[b] * bias_feature, biases[cls] * bias_feature)

@@ -18,6 +18,7 @@ from taxolearn.engines.memory import share_of_memory
 _EPOCHS = 2  # epochs over the rows of a class at one visit
 _TRANSPOSED = 8  # vectors that are transposed into columns at a time
 _BLOCK_CLASSES = 64  # most classes that one read of X prices
+_STORED_BYTES = 2**29  # of vectors of a DAG's nodes that a task stores
 _LEAST_BYTES = 80 * 2**20  # of the vectors and scores of a block, however little memory there is
 _SHARE_OF_MEMORY = 0.5  # of what is there, for the blocks of all cores
 
@@ -143,6 +144,8 @@ def sweep_task(shared: Shared, task: SweepTask, clock: Clock) -> Swept:
     tree, costs = _cut(shared, part.start, part.stop)
     active = for_kernels_of_trees(part.active)
     biases, w = part.biases.copy(), np.zeros(shared.n_features)
+    slot, n_stored = _slots(shared, tree, active)
+    stored = np.empty((n_stored, shared.n_features))
     for top in (task.tops - part.start).tolist():
         sweep_tree(
             shared.loss,
@@ -159,9 +162,36 @@ def sweep_task(shared: Shared, task: SweepTask, clock: Clock) -> Swept:
             w,
             biases,
             task.seed + part.start,  # the order of a tree's rows is its own, whatever part it is in
+            slot,
+            stored,
             clock.stop,
         )
     return Swept(active.dual, biases)
+
+
+def _slots(shared: Shared, tree: Any, active: Any) -> tuple[Ints, int]:
+    """The slots of a DAG's nodes whose vectors are stored for the time of a task, -1 for none; and how many they are.
+
+    Those that stand at several places and have many rows to work on under them, as many as there is room for. The room
+    does not depend on the machine: digits would, otherwise.
+    """
+    slot = np.full(len(tree.end), -1, dtype=np.int64)
+    nodes = np.flatnonzero((tree.scale > 0) & (tree.span_first < tree.span_last))
+    groups, place, counts = np.unique(tree.span_first[nodes], return_inverse=True, return_counts=True)
+    if np.all(counts == 1):
+        return slot, 0  # a tree
+    of_group = nodes[np.unique(place, return_index=True)[1]]
+    ends = active.indptr[tree.spans]
+    sums = np.concatenate(([0], np.cumsum(ends[:, 1] - ends[:, 0])))
+    rows = sums[tree.span_last[of_group]] - sums[tree.span_first[of_group]]
+    entries = shared.rows.data.size / max(1, len(shared.squares))
+    worth = np.where((counts > 1) & (rows * entries > 2 * shared.n_features), (counts - 1) * rows, 0)
+    best = np.argsort(-worth, kind="stable")[: _STORED_BYTES // (8 * shared.n_features)]
+    best = best[worth[best] > 0]
+    number = np.full(len(groups), -1, dtype=np.int64)
+    number[best] = np.arange(len(best))
+    slot[nodes] = number[place]
+    return slot, len(best)
 
 
 def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
@@ -176,6 +206,7 @@ def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
     fresh = np.empty(int(task.most[first:last].sum()), dtype=np.int32)
     fresh_start, fresh_stop = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     report = np.zeros((n, tree_pricing.REPORT_WIDTH))
+    slot, n_stored = _slots(shared, tree, active)
     scratch = _SCRATCH.take(shared)
     tree_pricing.price_classes(
         shared.loss,
@@ -198,6 +229,8 @@ def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
         fresh_start,
         fresh_stop,
         report,
+        slot,
+        np.empty((n_stored, shared.n_features)),
         clock.stop,
     )
     _SCRATCH.put_back(scratch, shared)
@@ -223,18 +256,20 @@ class _Scratch:
     def take(self, shared: Shared) -> tuple[Any, ...]:
         """Room for the vector that is led along the tree, and for vectors and scores of a block of classes."""
         width, n = shared.n_features, len(shared.squares)
+        sparse = hasattr(shared.rows, "indptr")
         dtype = np.dtype(np.float32 if shared.single else np.float64)
+        short = np.dtype(np.int16) if shared.single and sparse else dtype
         while self._spare:
             found = self._spare.pop()
             if (len(found[0]), found[4], found[1].dtype) == (width, n, dtype):
                 return found[:4]
-        bytes_each = dtype.itemsize * (n + width)
+        bytes_each = dtype.itemsize * n + short.itemsize * width
         room = max(_LEAST_BYTES, share_of_memory(_SHARE_OF_MEMORY)) // bytes_each
         block = max(1, min(_BLOCK_CLASSES, len(shared.costs.negative), room))
         return (
             np.zeros(width),
             np.empty((_TRANSPOSED, width), dtype=dtype),
-            np.empty(width * block, dtype=dtype),
+            np.empty(width * block, dtype=short),
             np.empty(n * block, dtype=dtype),
         )
 
