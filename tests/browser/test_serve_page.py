@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import pytest
 from browsing import Browser
 
+from hostile_strings import HOSTILE, LABELS, hostile_model
 from taxolearn.cli.uploads import upload_reader
 from taxolearn.serving import Corrections, create_app
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "serving"))
-from hostile_model import HOSTILE, hostile_model
 from served_models import calibrated_pets, label_sets, points
 
 
