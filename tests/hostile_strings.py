@@ -156,7 +156,7 @@ LABELS = [f"{number} {text}" for number, text in enumerate(WRITABLE)]
 
 @cache
 def hostile_model() -> Any:
-    """A model with a class for each of them, called by it, a million characters or not; titles and branches are as bad."""
+    """A model with a class for each of them, called by it; titles and branches are as bad."""
     branches = [f"<i>branch {k}</i> \x9b31m" for k in range(9)]
     edges = [("<b>all</b> \x1b[31m", branch) for branch in branches]
     edges += [(branches[number % 9], label) for number, label in enumerate(LABELS)]

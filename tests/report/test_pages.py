@@ -8,7 +8,6 @@ import html.parser
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from report_cases import CASES, case
