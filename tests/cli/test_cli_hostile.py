@@ -45,7 +45,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         ["report", "MODEL", "ROWS", "--title", HOSTILE[40], "--examples", "2", "-o", "FOLDER/report.html"],
         ["check", "ROWS"],
         *(["explain", "MODEL", text] for text in HOSTILE[30:60:4]),
-        ["explain", "MODEL", HOSTILE[LONGEST], "--label", LABELS[LONGEST]],
+        ["explain", "MODEL", "fur", "--label", LABELS[LONGEST]],
         ["explain", "MODEL", "fur", "--label", LABELS[41]],
         ["explain", "MODEL", "fur", "--label", "no \x1b[31m such"],
         ["report", "MODEL", "no \x1b[31m such.csv"],
