@@ -71,8 +71,8 @@ def collect(
         "certificate": certificate(held),
         "trials": trials(held),
     }
-    dearest = [row for pair in found["confusions"]["entries"] for row in pair["examples"][:1]]
-    found["examples"] = examples(held, dearest, n_examples)
+    costliest = [row for pair in found["confusions"]["entries"] for row in pair["examples"][:1]]
+    found["examples"] = examples(held, costliest, n_examples)
     shown = {row for pair in found["confusions"]["entries"] for row in pair["examples"]}
     found["texts"] = (
         {}
