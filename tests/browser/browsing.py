@@ -79,6 +79,15 @@ class Browser:
             lambda _: self.js(f"return ({code});"), f"never came true: {code}"
         )
 
+    def too_wide(self, width: int = 390) -> int:
+        """By how many pixels the page is wider than a window as narrow as a telephone's."""
+        size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        try:
+            return int(self.js("return document.documentElement.scrollWidth - innerWidth"))
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
     def accessibility_problems(self) -> list[str]:
         """Serious and critical findings of axe-core, each in one line."""
         script = importlib.resources.files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")

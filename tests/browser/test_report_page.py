@@ -75,6 +75,7 @@ def test_the_taxonomy_is_zoomed_and_searched_by_mouse(
     name = link.text
     browser.js("arguments[0].click()", link)
     assert browser.text(".panel h3") == name
+    assert browser.too_wide() <= 0
     assert browser.complaints() == []
 
 
@@ -156,10 +157,13 @@ def test_it_prints(browser: Browser, report: Report, tmp_path: Path) -> None:
     opened(browser, report, tmp_path)
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
-        for hidden in ("nav", ".tools", ".panel", ".trail"):
+        for hidden in ("nav", ".search", ".panel", ".trail"):
             assert not browser.one(hidden).is_displayed()
-        for kept in ("#summary p", ".icicle", "#levels table", "#certificate p"):
+        for kept in ("#summary p", ".legend", ".icicle", "#levels table", "#certificate p"):
             assert browser.one(kept).is_displayed()
+        cells = "[...document.querySelectorAll('.cell')].map(c => c.getBoundingClientRect().bottom)"
+        home = "document.querySelector('.icicle').getBoundingClientRect().bottom"
+        assert browser.js(f"return Math.max(...{cells}) <= {home} + 1")  # nothing of the taxonomy is cut off
         assert browser.driver.print_page().startswith("JVBER")  # %PDF
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -107,6 +107,7 @@ def test_a_text_its_path_and_a_runner_up(browser: Browser, serve: Any, pets: Any
     browser.wait("document.getElementById('answer-kind').textContent === 'Runner-up, not the answer'")
     assert browser.text("#answer-title") == names[1]
     assert shown(browser, "#runners-up strong") == ["House cat", *names[2:]]
+    assert browser.too_wide() <= 0
     assert browser.accessibility_problems() == []
     assert browser.complaints() == []
 

@@ -58,9 +58,8 @@ def coverage_chart(entries: Sequence[dict[str, Any]], deepest: float) -> str:
         left, top = _at(x, y, width)
         if all(abs(left - other) > 26 or abs(top - above) > 11 for other, above in noted):
             noted.append((left, top))
-            parts.append(
-                f'<text class="note" x="{left - 7:.1f}" y="{top + 14:.1f}" text-anchor="end">{entry["asked"]:.0%}</text>'
-            )
+            at = f'x="{left - 7:.1f}" y="{top + 14:.1f}"'
+            parts.append(f'<text class="note" {at} text-anchor="end">{entry["asked"]:.0%}</text>')
     return _svg(parts)
 
 

@@ -18,7 +18,7 @@ _INTERCEPT = "(intercept)"
 
 
 def examples(held: HeldOut, first: list[int], count: int) -> dict[str, Any]:
-    """Rows of the costliest confusions first, then rows drawn by chance; at each node of the answer's path its lead over
+    """Rows of the costliest confusions, then rows drawn by chance; at each node of the answer's path its lead over
         the runner-up, and the words that made it.
 
         >>> from taxolearn import OneVsRestSVM
