@@ -88,13 +88,15 @@ class Browser:
         finally:
             self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
-    def accessibility_problems(self) -> list[str]:
-        """Serious and critical findings of axe-core, each in one line."""
+    def accessibility_problems(self, *rules: str) -> list[str]:
+        """Serious and critical findings of axe-core, by all of its rules or by some, each in one line."""
         script = importlib.resources.files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
         self.js(script)
         found = self.driver.execute_async_script(
             "const done = arguments[arguments.length - 1];"
-            "axe.run(document, {resultTypes: ['violations']}).then(done, e => done({error: String(e)}));"
+            "const wanted = arguments[0].length ? {runOnly: arguments[0]} : {};"
+            "axe.run(document, {resultTypes: ['violations'], ...wanted}).then(done, e => done({error: String(e)}));",
+            list(rules),
         )
         assert "error" not in found, found["error"]
         return [
