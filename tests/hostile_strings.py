@@ -1,6 +1,16 @@
-"""Two hundred labels and texts that want to be something else: markup, code, control sequences, turned writing."""
+"""Two hundred labels and texts that want to be something else: markup, code, control sequences, turned writing.
+
+What they would do if they ran is seen: the title of the page becomes "owned", or `window.hacked` is set. Some have a
+million characters. There is a class for each of them in the model that all tests share.
+"""
 
 from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from taxolearn import OneVsRestLogistic, Taxonomy, TextClassifier
+from taxolearn.text import TextFeatures
 
 _MARKUP = (
     "<script>document.title='owned'</script>",
@@ -31,6 +41,12 @@ _MARKUP = (
     "<details open ontoggle=\"document.title='owned'\">",
     "<form action=https://example.org><button>go</button></form>",
     "<math><mtext></mtext><script>document.title='owned'</script></math>",
+    "<svg><script>window.hacked=1</script></svg>",
+    "javascript:window.hacked=1",
+    "<scr<script>ipt>window.hacked=1</script>",
+    "<math><mi//xlink:href='data:x,<script>window.hacked=1</script>'>",
+    "\\u003cscript\\u003ewindow.hacked=1\\u003c/script\\u003e",
+    "' onmouseover='window.hacked=1",
 )
 _MARKDOWN = (
     "| a | b |",
@@ -62,6 +78,9 @@ _CONTROLS = (
     "vertical\x0btab",
     "\ud800 half",
     "half \udfff",
+    "\r\nSet-Cookie: a=b",
+    "a\x00b",
+    "\x1b[2J\x1b[31mred",
 )
 _WRITING = (
     "\u202eevil\u202c",
@@ -78,9 +97,24 @@ _WRITING = (
     "e\u0301" * 30,
     "\U000e0001tag",
     "\ufff9anchor",
+    "\u2066\u2069",
+    "\u200b\u200d",
+    "\ufffd\uffff",
 )
 _OTHERS = (
     "../../etc/passwd",
+    "..\\..\\windows",
+    "%2e%2e%2f",
+    "file:///etc/passwd",
+    "+1+1",
+    "@SUM(1)",
+    "'; DROP TABLE labels; --",
+    "%s%s%s%n",
+    "{0.__class__}",
+    "-0",
+    "1e999",
+    '{"text": "a"}',
+    "[",
     "=cmd|' /C calc'!A0",
     "null",
     "undefined",
@@ -100,13 +134,34 @@ _OTHERS = (
     "x" * 1_000_000,
     "y z " * 250_000,
     "<b>" * 100_000,
+    "\x1b[31m" * 20_000,
+    "\U0001f600" * 50_000,
 )
 _SEEDS = _MARKUP + _MARKDOWN + _CONTROLS + _WRITING + _OTHERS
+_COUNT = 200
+_LEARNED = 3000  # so many characters of each are learned from
 
 
-def hostile_strings(count: int = 200) -> list[str]:
-    """So many different ones: all above, then each of the short ones behind a word, and around one."""
-    short = [text for text in _SEEDS if len(text) < 1000]
-    found = [*_SEEDS, *(f"word {text}" for text in short), *(f"{text} fur {text}" for text in short)]
-    assert len(set(found)) >= count
-    return list(dict.fromkeys(found))[:count]
+def _hostile() -> list[str]:
+    """All above, then each of the short ones behind a word."""
+    found = [*_SEEDS, *(f"word {text}" for text in _SEEDS if len(text) < 1000)]
+    return list(dict.fromkeys(found))[:_COUNT]
+
+
+HOSTILE = _hostile()
+# what files of UTF-8 can hold, models among them: no half characters
+WRITABLE = [text.encode("utf-8", "ignore").decode() for text in HOSTILE]
+LABELS = [f"{number} {text}" for number, text in enumerate(WRITABLE)]
+
+
+@cache
+def hostile_model() -> Any:
+    """A model with a class for each of them, called by it; titles and branches are as bad."""
+    branches = [f"<i>branch {k}</i> \x9b31m" for k in range(9)]
+    edges = [("<b>all</b> \x1b[31m", branch) for branch in branches]
+    edges += [(branches[number % 9], label) for number, label in enumerate(LABELS)]
+    titled = [k for k in range(1, _COUNT, 2) if len(LABELS[k]) < 10_000]  # long ones are shown as they are
+    titles = {LABELS[k]: f"title {WRITABLE[k]}" for k in titled}
+    features = TextFeatures(analyzer="char", char_ngrams=(1, 2))
+    model = TextClassifier(OneVsRestLogistic(Taxonomy.from_edges(edges), tol=0.1), features, titles=titles)
+    return model.fit([text[:_LEARNED] for text in WRITABLE], LABELS)

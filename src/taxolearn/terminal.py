@@ -1,4 +1,4 @@
-"""Text of unknown origin, made fit for a terminal."""
+"""Text of unknown origin, made fit for a terminal or a page."""
 
 from __future__ import annotations
 
@@ -24,3 +24,12 @@ def printable(text: str, keep: str = "") -> str:
         return found if found in keep else _SHORT.get(found, f"\\u{ord(found):04x}")
 
     return _CONTROLS.sub(escaped, text)
+
+
+def cut(text: str, longest: int) -> str:
+    """A text, or its beginning and how much is left out.
+
+    >>> cut("abc", 3), cut("abcdef", 3)
+    ('abc', 'abc… (3 of 6 characters)')
+    """
+    return text if len(text) <= longest else f"{text[:longest]}… ({longest:,} of {len(text):,} characters)"

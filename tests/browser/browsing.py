@@ -79,13 +79,24 @@ class Browser:
             lambda _: self.js(f"return ({code});"), f"never came true: {code}"
         )
 
-    def accessibility_problems(self) -> list[str]:
-        """Serious and critical findings of axe-core, each in one line."""
+    def too_wide(self, width: int = 390) -> int:
+        """By how many pixels the page is wider than a window as narrow as a telephone's."""
+        size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        try:
+            return int(self.js("return document.documentElement.scrollWidth - innerWidth"))
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    def accessibility_problems(self, *rules: str) -> list[str]:
+        """Serious and critical findings of axe-core, by all of its rules or by some, each in one line."""
         script = importlib.resources.files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
         self.js(script)
         found = self.driver.execute_async_script(
             "const done = arguments[arguments.length - 1];"
-            "axe.run(document, {resultTypes: ['violations']}).then(done, e => done({error: String(e)}));"
+            "const wanted = arguments[0].length ? {runOnly: arguments[0]} : {};"
+            "axe.run(document, {resultTypes: ['violations'], ...wanted}).then(done, e => done({error: String(e)}));",
+            list(rules),
         )
         assert "error" not in found, found["error"]
         return [

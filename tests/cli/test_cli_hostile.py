@@ -13,31 +13,20 @@ from pathlib import Path
 import pytest
 
 import warm_process
-from hostile_strings import hostile_strings
-from taxolearn import OneVsRestSVM, Taxonomy, TextClassifier
+from hostile_strings import HOSTILE, LABELS, hostile_model
 from taxolearn.cli.app import run
-from taxolearn.text import TextFeatures
 
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-TEXTS = hostile_strings()
-WHOLE = [
-    text[:2000].encode("utf-8", "ignore").decode() for text in TEXTS
-]  # model files hold no half characters
-LABELS = [f"{number} {text}" for number, text in enumerate(WHOLE)]
+LONGEST = max(range(len(HOSTILE)), key=lambda k: len(HOSTILE[k]))
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """A model with a class for each of them, and rows as bad."""
     folder = tmp_path_factory.mktemp("hostile")
-    edges = [("all \x1b[31m", f"branch {k} \x9b31m") for k in range(9)]
-    edges += [(f"branch {k % 9} \x9b31m", label) for k, label in enumerate(LABELS)]
-    titles = {label: f"title {WHOLE[k][:500]}" for k, label in enumerate(LABELS) if k % 2}
-    features = TextFeatures(analyzer="char", char_ngrams=(1, 2))
-    model = TextClassifier(OneVsRestSVM(Taxonomy.from_edges(edges), tol=0.1), features, titles=titles)
-    model.fit(WHOLE, LABELS).save(folder / "model")
+    hostile_model().save(folder / "model")
     rows = folder / "rows.jsonl"
-    lines = [{"text": text or "x", "label": LABELS[k - 1]} for k, text in enumerate(TEXTS)]
+    lines = [{"text": text, "label": LABELS[k - 1]} for k, text in enumerate(HOSTILE)]
     rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return str(folder / "model"), str(rows)
 
@@ -48,13 +37,15 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         ["inspect", "MODEL", "--depth", "5", "--lines", "400"],
         ["inspect", "MODEL", "--json"],
         ["inspect", "MODEL", "--node", LABELS[40]],
+        ["inspect", "MODEL", "--node", LABELS[LONGEST]],
         ["evaluate", "MODEL", "ROWS", "--by-chapter"],
         ["evaluate", "MODEL", "ROWS", "--by-chapter", "--json"],
         ["report", "MODEL", "ROWS", "--markdown", "--examples", "20"],
         ["report", "MODEL", "ROWS", "--json", "--examples", "20"],
-        ["report", "MODEL", "ROWS", "--title", TEXTS[40], "--examples", "2", "-o", "FOLDER/report.html"],
+        ["report", "MODEL", "ROWS", "--title", HOSTILE[40], "--examples", "2", "-o", "FOLDER/report.html"],
         ["check", "ROWS"],
-        *(["explain", "MODEL", text] for text in TEXTS[30:60:4]),
+        *(["explain", "MODEL", text] for text in HOSTILE[30:60:4]),
+        ["explain", "MODEL", "fur", "--label", LABELS[LONGEST]],
         ["explain", "MODEL", "fur", "--label", LABELS[41]],
         ["explain", "MODEL", "fur", "--label", "no \x1b[31m such"],
         ["report", "MODEL", "no \x1b[31m such.csv"],
@@ -94,7 +85,7 @@ def test_answers_on_a_terminal(hostile: tuple[str, str]) -> None:
         os.close(slave)
     reader.join(20)
     lines = b"".join(shown).decode().replace("\r\n", "\n").splitlines()
-    assert len(lines) == len(TEXTS)
+    assert len(lines) == len(HOSTILE)
     for line in lines:
         assert not CONTROLS.search(line)
         assert json.loads(line)["answers"]

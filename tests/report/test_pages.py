@@ -8,13 +8,11 @@ import html.parser
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from report_cases import CASES, case
 
-from hostile_strings import hostile_strings
-from taxolearn import OneVsRestLogistic, Taxonomy, TextClassifier
+from hostile_strings import HOSTILE, LABELS, hostile_model
 from taxolearn.cli.app import run
 from taxolearn.errors import DataError
 from taxolearn.report import Report
@@ -23,7 +21,6 @@ from taxolearn.report.html import asset, safe_json
 from taxolearn.report.markdown import escaped
 from taxolearn.report.outline import outline
 from taxolearn.terminal import printable
-from taxolearn.text import TextFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore::taxolearn.errors.EmptyClassWarning", "ignore:coverage=0.99")
 every_case = pytest.mark.parametrize("name", CASES)
@@ -106,26 +103,11 @@ def test_the_page_needs_nothing_and_allows_nothing_else() -> None:
     assert "innerHTML" not in asset("report.js")
 
 
-@pytest.fixture(scope="module")
-def hostile_model() -> Any:
-    labels = [text[:10_000] for text in hostile_strings()]  # numpy keeps all names as wide as the widest
-    tree = Taxonomy.from_edges(
-        [("all", f"branch {k % 7} <i>") for k in range(7)]
-        + [(f"branch {k % 7} <i>", label) for k, label in enumerate(labels)]
+def test_hostile_labels_and_texts_stay_text(tmp_path: Path) -> None:
+    """Labels, titles and texts of a million characters among them."""
+    report = hostile_model().report(
+        HOSTILE, LABELS[1:] + LABELS[:1], n_examples=30, title=max(HOSTILE, key=len)
     )
-    texts = [f"w{k} {labels[-k][:3000]}" for k in range(len(labels))]
-    titles = {label: f"title {label[:200]}" for label in labels[::2]}
-    model = TextClassifier(
-        OneVsRestLogistic(tree), TextFeatures(analyzer="char", char_ngrams=(1, 2)), titles=titles
-    )
-    return model.fit(texts, labels), labels
-
-
-def test_hostile_labels_and_texts_stay_text(hostile_model: Any, tmp_path: Path) -> None:
-    model, labels = hostile_model
-    assert len(labels) == 200
-    texts = hostile_strings()  # some of a megabyte
-    report = model.report(texts, [labels[(k + 1) % 200] for k in range(200)], n_examples=30, title=labels[1])
     text = report.to_html()
     assert len(text) < 10_000_000
     page = Page(text)
@@ -146,9 +128,8 @@ def test_hostile_labels_and_texts_stay_text(hostile_model: Any, tmp_path: Path) 
         (tmp_path / name).read_text("utf-8")
 
 
-def test_tables_keep_their_columns_whatever_cells_hold(hostile_model: Any) -> None:
-    model, labels = hostile_model
-    markdown = model.report(labels[:40], labels[1:41], n_examples=2).to_markdown()
+def test_tables_keep_their_columns_whatever_cells_hold() -> None:
+    markdown = hostile_model().report(HOSTILE[:40], LABELS[1:41], n_examples=2).to_markdown()
     width = 0
     for line in re.sub(r"\\.", "", markdown).splitlines():
         if not line.startswith("|"):

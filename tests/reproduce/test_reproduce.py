@@ -121,3 +121,15 @@ def test_the_file_is_sound():
             for printed in filter(None, (row["expected"], row["published"])):
                 shown = printed.removeprefix("0") if printed.startswith("0.") else printed
                 assert re.search(rf"(?<![\d.])0?{re.escape(shown)}(?!\d)", page), row
+
+
+def test_lines_are_words_of_their_scripts():
+    """What the file looks for in the output of a script is made of words that the script, or what it imports, has."""
+    scripts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "benchmarks").glob("*.py")}
+    for script, line in {(one.command.split()[0], one.line) for one in figures()}:
+        sources = [
+            scripts[script],
+            *(scripts[f"{name}.py"] for name in re.findall(r"from (_[a-z]\w+) import", scripts[script])),
+        ]
+        words = set(re.findall(r"\w+", " ".join(sources)))
+        assert set(re.findall(r"\w+", line)) <= words, f"{script} prints no line that begins with {line}"

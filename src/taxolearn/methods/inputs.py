@@ -17,6 +17,8 @@ from taxolearn.problem import Matrix, check_matrix
 from taxolearn.problem.inputs import check_sparse_indices
 from taxolearn.structure.names import show
 
+_LONG_NAME = 1000  # characters; names are codes and titles
+
 
 class DataTypeError(DataError, TypeError):
     """X holds something that is not a number.
@@ -98,9 +100,15 @@ def check_targets(estimator: Any, y: Any) -> Any:
 def names_array(names: Sequence[Hashable], like: Any = None) -> npt.NDArray[Any]:
     """Names as an array: of y's own type where that is a plain one, of objects where names are mixed or tuples.
 
+    Of objects too where one name is very long: numpy makes room for it at each of the others.
+
     >>> names_array(["a", "b"]).dtype.kind, names_array([("a", 1), "b"]).dtype.kind
     ('U', 'O')
+    >>> names_array(["a", "b" * 2000]).dtype.kind
+    'O'
     """
+    if any(isinstance(name, str | bytes) and len(name) > _LONG_NAME for name in names):
+        return _objects(names)
     of_y = isinstance(like, np.ndarray) and like.ndim == 1 and like.dtype.kind in "biufUS"
     if of_y and not any(isinstance(name, tuple) for name in names):
         same = np.array(names, dtype=like.dtype)
@@ -115,6 +123,10 @@ def names_array(names: Sequence[Hashable], like: Any = None) -> npt.NDArray[Any]
         plain = np.array(names)
         if plain.dtype.kind in "biufU" and plain.tolist() == list(names):
             return plain
+    return _objects(names)
+
+
+def _objects(names: Sequence[Hashable]) -> npt.NDArray[Any]:
     out = np.empty(len(names), dtype=object)
     for i, name in enumerate(names):
         out[i] = name

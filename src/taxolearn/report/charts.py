@@ -37,6 +37,8 @@ def reliability_chart(entries: Sequence[dict[str, Any]]) -> str:
 def coverage_chart(entries: Sequence[dict[str, Any]], deepest: float) -> str:
     """Covered rows over the mean depth of answers, a point for each coverage that was asked for.
 
+    Points that fall together get the note of the highest coverage: the table has all.
+
     >>> covered = {"value": 0.9, "low": 0.8, "high": 0.95}
     >>> coverage_chart([{"asked": 0.9, "covered": covered, "depth": 1.5}], 2.0).count("<circle")
     1
@@ -51,11 +53,13 @@ def coverage_chart(entries: Sequence[dict[str, Any]], deepest: float) -> str:
         )
     parts.append(_line(points, width, "line s0"))
     parts += [_mark(x, y, width, 0) for x, y in points]
-    for entry, (x, y) in zip(entries, points, strict=True):
+    noted: list[tuple[float, float]] = []
+    for entry, (x, y) in reversed(list(zip(entries, points, strict=True))):
         left, top = _at(x, y, width)
-        parts.append(
-            f'<text class="note" x="{left - 7:.1f}" y="{top + 14:.1f}" text-anchor="end">{entry["asked"]:.0%}</text>'
-        )
+        if all(abs(left - other) > 26 or abs(top - above) > 11 for other, above in noted):
+            noted.append((left, top))
+            at = f'x="{left - 7:.1f}" y="{top + 14:.1f}"'
+            parts.append(f'<text class="note" {at} text-anchor="end">{entry["asked"]:.0%}</text>')
     return _svg(parts)
 
 

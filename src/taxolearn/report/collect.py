@@ -10,13 +10,14 @@ from taxolearn.report.classes import classes
 from taxolearn.report.confusions import confusions
 from taxolearn.report.coverage import coverage
 from taxolearn.report.examples import examples
-from taxolearn.report.held_out import cut, held_out
+from taxolearn.report.held_out import held_out
 from taxolearn.report.levels import branches, levels
 from taxolearn.report.nodes import nodes
 from taxolearn.report.provenance import made, model_facts
 from taxolearn.report.scores import scores
 from taxolearn.report.summary import summary
 from taxolearn.report.words import words
+from taxolearn.terminal import cut
 
 FORMAT, VERSION = "taxolearn-report", 1
 _SHOWN_TEXT = 160  # characters of a text beside a confusion
@@ -70,8 +71,8 @@ def collect(
         "certificate": certificate(held),
         "trials": trials(held),
     }
-    dearest = [row for pair in found["confusions"]["entries"] for row in pair["examples"][:1]]
-    found["examples"] = examples(held, dearest, n_examples)
+    costliest = [row for pair in found["confusions"]["entries"] for row in pair["examples"][:1]]
+    found["examples"] = examples(held, costliest, n_examples)
     shown = {row for pair in found["confusions"]["entries"] for row in pair["examples"]}
     found["texts"] = (
         {}

@@ -37,8 +37,8 @@ def confusions(held: HeldOut) -> dict[str, Any]:
     entries = []
     for pair in best.tolist():
         mine = order[starts[pair] : starts[pair + 1]]
-        dearest = mine[np.argsort(-cost[mine], kind="stable")]
-        rows = list(dict.fromkeys(row[dearest].tolist()))
+        costliest = mine[np.argsort(-cost[mine], kind="stable")]
+        rows = list(dict.fromkeys(row[costliest].tolist()))
         a, b = int(pairs[pair] // n_nodes), int(pairs[pair] % n_nodes)
         meet = _meet(held, a, b)
         entries.append(

@@ -17,6 +17,7 @@ from taxolearn.problem.labels import encode_labels
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.assembly import ARTIFICIAL_ROOT
 from taxolearn.structure.navigation import JOINTS
+from taxolearn.terminal import cut
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -188,15 +189,6 @@ class HeldOut:
     def places(self, nodes: Sequence[int]) -> list[dict[str, Any]]:
         """Nodes as a report shows them: number and label."""
         return [{"node": int(node), "label": self.labels[node]} for node in nodes]
-
-
-def cut(text: str, longest: int) -> str:
-    """A text, or its beginning and how much is left out.
-
-    >>> cut("abc", 3), cut("abcdef", 3)
-    ('abc', 'abc… (3 of 6 characters)')
-    """
-    return text if len(text) <= longest else f"{text[:longest]}… ({longest:,} of {len(text):,} characters)"
 
 
 def held_out(model: Any, X: Any, y: Any) -> HeldOut:

@@ -48,7 +48,7 @@ def outline(data: Data) -> list[Section]:
         ("summary", "In short", _summary),
         ("taxonomy", "The taxonomy", _taxonomy),
         ("levels", "Scores by level and branch", _levels),
-        ("confusions", "The dearest confusions", _confusions),
+        ("confusions", "The costliest confusions", _confusions),
         ("classes", "Classes to look at", _classes),
         ("calibration", "Do probabilities mean what they say?", calibration),
         ("coverage", "Coverage against depth", coverage),

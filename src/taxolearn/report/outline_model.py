@@ -131,7 +131,7 @@ def examples(data: Data) -> Iterator[Block]:
     """Rows with the way to their answer."""
     found = data["examples"]
     yield Paragraph(
-        "Half of them are from the dearest confusions, the others drawn by chance. At each node of the path: by how "
+        "Half of them are from the costliest confusions, the others drawn by chance. At each node of the path: by how "
         "much it is ahead of the best node beside it, and what put it there."
     )
     if found["shown"] < found["of"]:

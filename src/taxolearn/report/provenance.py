@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 from taxolearn.errors import TaxolearnError
 from taxolearn.problem import make_problem
-from taxolearn.report.held_out import HeldOut, cut
+from taxolearn.report.held_out import HeldOut
 from taxolearn.storage.folders import provenance
+from taxolearn.terminal import cut
 
 _PACKAGES = ("scikit-learn", "numba")
 _LONGEST_VALUE = 80

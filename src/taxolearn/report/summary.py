@@ -73,7 +73,7 @@ def _where_it_fails(report: dict[str, Any]) -> str:
         )
     top = pairs[:_TOP_PAIRS]
     share = percent(sum(pair["share"] for pair in top))
-    which = "The dearest confusion makes" if len(top) == 1 else f"The {len(top)} dearest confusions make"
+    which = "The costliest confusion makes" if len(top) == 1 else f"The {len(top)} costliest confusions make"
     first = top[0]
     said.append(
         f"{which} up {share} of the cost of all mistakes, first {_quoted(first['true'])} answered as "

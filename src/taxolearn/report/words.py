@@ -9,7 +9,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.decoders.scored_row import ScoredRow
-from taxolearn.report.held_out import HeldOut, cut
+from taxolearn.report.held_out import HeldOut
+from taxolearn.terminal import cut
 
 _BLOCK = 2**22  # weights that are held at a time where vectors are full
 _LONGEST_WORD = 60

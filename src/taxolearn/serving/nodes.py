@@ -10,8 +10,10 @@ from taxolearn.errors import DataError
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 from taxolearn.structure.terms import Term
+from taxolearn.terminal import cut
 
 _KEPT = 65_536  # cards and paths that are made once
+_LONGEST_TITLE = 300  # characters; names are never cut
 
 
 class NodeBook:
@@ -58,7 +60,7 @@ class NodeBook:
         term = self._terms.get(name)
         return {
             "name": str(name),
-            "title": self._titles.get(name) or self._shown(name),
+            "title": cut(self._titles.get(name) or self._shown(name), _LONGEST_TITLE),
             "uri": str((term.id if term is not None else None) or name),
             "notation": term.notation if term is not None else None,
         }

@@ -53,7 +53,7 @@ export class Icicle {
     ]);
     const said = "Colours: hierarchical F1 from low, orange, to high, blue; grey without rows";
     const none = element("span", { class: "swatch", "data-f1": "none" });
-    return element("span", { class: "legend", role: "img", "aria-label": said }, "hierarchical F1 ", ...steps, " \u2003", none, " no rows");
+    return element("span", { class: "legend", role: "img", "aria-label": said }, "hierarchical F1: worse ", ...steps, " better \u2003", none, " no rows");
   }
 
   zoomTo(node) {
@@ -133,7 +133,7 @@ export class Icicle {
     const rows = taxonomy.rows[node];
     const inner = taxonomy.below[node].length > 0;
     const made = element("div", {
-      class: "cell",
+      class: high >= 20 ? "cell tall" : "cell",
       role: "treeitem",
       "data-node": node,
       "data-f1": colour(f1),

@@ -60,7 +60,12 @@ function show(found) {
 }
 
 const plain = (text) => (text ?? "").replaceAll("`", "");
-const code = (node) => (node.name === node.title || node.name.endsWith(node.title) ? null : make("span", { className: "code" }, ` ${node.notation ?? node.name}`));
+const LONGEST_CODE = 100;
+const code = (node) => {
+  const written = node.notation ?? node.name;
+  if (node.name === node.title || node.name.endsWith(node.title) || written.length > LONGEST_CODE) return null;
+  return make("span", { className: "code" }, ` ${written}`);
+};
 
 function showLabels(found) {
   const several = state.model.several_labels && found.predicted.length > 1;
