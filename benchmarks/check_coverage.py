@@ -19,6 +19,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ from taxolearn import RecursiveLogistic
 from taxolearn.datasets import read_edges, read_jsonl
 from taxolearn.decoders import Asked, Coverage, Ladders, node_ladders, set_ladders
 from taxolearn.decoders.calibrated_stops import groups_of, step_limits
-from taxolearn.decoders.coverage import coverage_limit, first_misses, group_limits, missed
+from taxolearn.decoders.coverage import coverage_limit, first_misses, missed, rows_needed
+from taxolearn.decoders.group_limits import group_limits
 
 C_OF_SET = {"clef": 1.0, "trec_question": 30.0, "20news_bydate": 30.0, "lshtc1_dryrun": 30.0, "cve_cwe": 10.0}
 LEVELS = (0.90, 0.95, 0.99)
@@ -171,6 +173,10 @@ def check(rows: Rows, nominal: float, splits: list[Any]) -> list[str]:
     )
 
 
+def _limit_by(misses: Any, nominal: float, rows: Any) -> float:
+    return coverage_limit(misses[rows], nominal)
+
+
 def check_groups(rows: Rows, nominal: float, splits: list[Any], by: Any) -> list[str]:
     """Coverage of the labels of each group that is large enough, and of the others together."""
     groups = groups_of(rows.labels, by, rows.taxonomy)
@@ -188,7 +194,8 @@ def check_groups(rows: Rows, nominal: float, splits: list[Any], by: Any) -> list
         rungs = part.cut(step_limits(part, limits, rows.taxonomy))
         hit = ~rows.wrong[new, rungs]
         deep.append(float(depths(part.answers(rungs), rows.taxonomy).mean()))
-        shared = group_limits(misses[old], numbers[old], n_groups, nominal)[1]
+        part_of = partial(_limit_by, misses[old], nominal)
+        shared = group_limits(part_of, numbers[old], n_groups, rows_needed(nominal))[1]
         alone = ~shared[numbers[new]]
         for group in np.unique(groups[new][known[new] & alone]):
             mine = known[new] & (groups[new] == group)

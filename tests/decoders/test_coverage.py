@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import ceil
 from typing import Any
 
@@ -15,9 +16,11 @@ from strategies import taxonomies
 from taxolearn.decoders import Asked, Coverage, node_ladders, set_ladders
 from taxolearn.decoders.calibrated_stops import groups_of, step_limits
 from taxolearn.decoders.coverage import coverage_limit, first_misses, largest_loss, tree_losses
+from taxolearn.decoders.group_limits import GroupLimits, limits_along
 from taxolearn.structure import Taxonomy
 
 QUICK = settings(max_examples=40, deadline=None)
+GROUPS = st.sampled_from(["level", "chapter", "class"])
 LEVELS = st.sampled_from([0.3, 0.5, 0.6, 0.75, 0.8, 0.9])
 
 
@@ -78,7 +81,7 @@ def test_the_twin_agrees(case: tuple[Any, ...], coverage: float) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*calibration rows")
 @QUICK
-@given(cases(), LEVELS, st.sampled_from(["level", "chapter", "class"]))
+@given(cases(), LEVELS, GROUPS)
 def test_the_twin_agrees_on_groups(case: tuple[Any, ...], coverage: float, by: Any) -> None:
     taxonomy, classes, p, predicted, labels = case
     labels = np.where(np.isin(labels, classes), labels, classes[0]).astype(np.int32)
@@ -117,21 +120,63 @@ def test_coverage_holds_exactly_for_exchangeable_rows(
 
 @pytest.mark.filterwarnings("ignore:.*calibration rows")
 @QUICK
-@given(cases(), LEVELS, st.sampled_from(["level", "chapter", "class"]))
-def test_coverage_of_every_group_holds_exactly(case: tuple[Any, ...], coverage: float, by: Any) -> None:
+@given(cases(), LEVELS, GROUPS, st.integers(1, 3))
+def test_coverage_of_every_group_holds_exactly(
+    case: tuple[Any, ...], coverage: float, by: Any, max_nodes: int
+) -> None:
     """By groups that stand alone, and by those that are taken together."""
     taxonomy, classes, p, predicted, labels = case
     labels = np.where(np.isin(labels, classes), labels, classes[0]).astype(np.int32)
     groups = groups_of(labels, by, taxonomy)
-    together = twin.blocks(groups.tolist(), coverage)
-    every = Coverage.of(p, predicted, classes, labels, taxonomy, 1)
+    together = twin.blocks(groups.tolist(), 1 / (1 - Fraction(str(coverage))))
+    every = Coverage.of(p, predicted, classes, labels, taxonomy, max_nodes)
+    asked = Asked(coverage, by=by, max_nodes=max_nodes)
     hits: dict[Any, list[bool]] = {}
     for i in range(len(p)):
-        kept = without(every, i)
-        found, _ = answers(kept, Asked(coverage, by=by), p[[i]], predicted[[i]], classes, taxonomy)
+        found, _ = answers(without(every, i), asked, p[[i]], predicted[[i]], classes, taxonomy)
         hits.setdefault(min(together[groups[i]]), []).append(is_covered(found[0], labels[i], taxonomy))
     for covered in hits.values():
         assert sum(covered) >= ceil(round(len(covered) * coverage, 9))
+
+
+@pytest.mark.filterwarnings("ignore:.*calibration rows")
+@QUICK
+@given(cases(), st.sampled_from([0.3, 0.5, 1.0, 2.0]), GROUPS)
+def test_risk_of_every_group_holds_exactly(case: tuple[Any, ...], risk: float, by: Any) -> None:
+    """The mean tree loss over the labels of each group, or of those that are taken together."""
+    taxonomy, classes, p, predicted, labels = case
+    labels = np.where(np.isin(labels, classes), labels, classes[0]).astype(np.int32)
+    groups = groups_of(labels, by, taxonomy)
+    together = twin.blocks(groups.tolist(), Fraction(largest_loss(taxonomy)) / Fraction(str(risk)))
+    every = Coverage.of(p, predicted, classes, labels, taxonomy, 1)
+    found: dict[Any, list[float]] = {}
+    for i in range(len(p)):
+        told, _ = answers(
+            without(every, i), Asked(risk=risk, by=by), p[[i]], predicted[[i]], classes, taxonomy
+        )
+        loss = twin.tree_loss(int(told[0, 0]), int(labels[i]), taxonomy)
+        found.setdefault(min(together[groups[i]]), []).append(loss)
+    for losses in found.values():
+        assert np.mean(losses) <= risk + 1e-9
+
+
+@QUICK
+@given(cases(), GROUPS, st.integers(0, 2**20))
+def test_limits_of_sets_are_those_of_edges_where_sets_have_one_node(
+    case: tuple[Any, ...], by: Any, seed: int
+) -> None:
+    taxonomy, classes, p, predicted, _ = case
+    keys, groups = np.unique(groups_of(classes, by, taxonomy), return_inverse=True)
+    limits = GroupLimits(np.random.default_rng(seed).random(len(keys)), groups, classes)
+    ladders = node_ladders(p, predicted, classes, taxonomy)
+    by_edges = limits_along(ladders, limits.of_edges(taxonomy), taxonomy)
+    np.testing.assert_array_equal(limits.of_rungs(ladders, taxonomy), by_edges)
+    of_risk = limits_along(ladders, limits.of_edges_for_risk(taxonomy), taxonomy)
+    for row, told in zip(ladders.nodes[:, :, 0].tolist(), of_risk.tolist(), strict=True):
+        for node, found in zip(row[1:], told[1:], strict=True):
+            outside = [c for c, at in enumerate(classes) if node not in twin.above(taxonomy, int(at))]
+            lowest = min((limits.limits[groups[c]] for c in outside), default=np.inf)
+            assert found == (lowest if node >= 0 else -np.inf)
 
 
 @pytest.mark.filterwarnings("ignore:.*calibration rows")
@@ -192,7 +237,6 @@ def test_large_losses_and_few_rows() -> None:
         ({"risk": 0.0}, "risk=0.0 is not allowed"),
         ({"coverage": 0.9, "by": "row"}, "by='row' is not known"),
         ({"coverage": 0.9, "max_nodes": 0}, "max_nodes=0 is not allowed"),
-        ({"coverage": 0.9, "by": "class", "max_nodes": 2}, "by= goes with"),
         ({"risk": 0.5, "max_nodes": 2}, "risk= goes with"),
     ],
 )

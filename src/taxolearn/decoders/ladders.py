@@ -139,7 +139,7 @@ def set_ladders(
         left = np.where(covered, 0.0, probabilities)
         gain, entering = left @ above, (~covered).astype(np.float64) @ above
         answer = _next_rung(answer, left, covered, gain, entering, nodes, taxonomy)
-        covered |= _covered_by(answer, covers)
+        covered |= covered_by(answer, covers)
         done = (answer == 0).any(axis=1)
         rungs.append(answer.copy())
         doubts.append(_left_over(probabilities, covered))
@@ -156,7 +156,12 @@ def _left_over(probabilities: Floats, covered: npt.NDArray[np.bool_]) -> Floats:
     return np.asarray(np.where(covered, 0.0, probabilities).sum(axis=1))
 
 
-def _covered_by(answer: npt.NDArray[np.int64], covers: sp.csr_array) -> npt.NDArray[np.bool_]:
+def covered_by(answer: npt.NDArray[np.integer], covers: sp.csr_array) -> npt.NDArray[np.bool_]:
+    """The classes at or below a node of each answer, rows x classes; `covers` has a row of classes for each node.
+
+    >>> covered_by(np.array([[1, -1]]), sp.csr_array(np.array([[True, True], [False, True]]))).tolist()
+    [[False, True]]
+    """
     found = np.zeros((len(answer), covers.shape[1]), dtype=bool)
     for column in answer.T:
         has = column >= 0
