@@ -26,7 +26,20 @@ from taxolearn.problem.label_paths import node_called
 from taxolearn.structure.names import show
 
 Floats = npt.NDArray[np.float64]
-WORDS = ("best", "tree_loss", "hierarchical_f1", "probable")
+_RULES = ("best", "tree_loss", "hierarchical_f1", "probable")
+# metric that counts -> the rule that serves it: with one label per row, with several. Of one label all flat F1 are
+# accuracy; a whole set of independent labels is right most often if each is; sets of the largest expected F1 were
+# best by every F1.
+SERVED = {
+    "accuracy": ("best", "probable"),
+    "zero_one_loss": ("best", "probable"),
+    "example_f1": ("best", "hierarchical_f1"),
+    "jaccard": ("best", "hierarchical_f1"),
+    "micro_f1": ("best", "hierarchical_f1"),
+    "macro_f1": ("best", "hierarchical_f1"),
+    "lca_f1": ("hierarchical_f1", "hierarchical_f1"),
+}
+WORDS = (*_RULES, *SERVED)
 _OF_TREES: dict[str, Any] = {"tree_loss": TreeLoss, "hierarchical_f1": HierarchicalF1}
 
 
@@ -37,13 +50,25 @@ def check_decision(decision: Any) -> Any:
     Traceback (most recent call last):
     ...
     taxolearn.errors.DataError: decision='cheapest' is not known; choose 'best', 'tree_loss', 'hierarchical_f1', \
-'probable', a table of costs, or a function of the true and the answered name
+'probable', a metric that counts ('accuracy', 'zero_one_loss', 'example_f1', 'jaccard', 'micro_f1', 'macro_f1', \
+'lca_f1'), a table of costs, or a function of the true and the answered name
     """
     if isinstance(decision, str) and decision not in WORDS:
         raise DataError(
-            f"decision={show(decision)} is not known; choose {', '.join(map(repr, WORDS))}, a table of costs, or a "
-            "function of the true and the answered name"
+            f"decision={show(decision)} is not known; choose {', '.join(map(repr, _RULES))}, a metric that counts "
+            f"({', '.join(map(repr, SERVED))}), a table of costs, or a function of the true and the answered name"
         )
+    return decision
+
+
+def rule_of(decision: Any, *, several: bool) -> Any:
+    """The rule by which a metric is served; rules, tables and functions as they are.
+
+    >>> rule_of("accuracy", several=False), rule_of("accuracy", several=True), rule_of("macro_f1", several=True)
+    ('best', 'probable', 'hierarchical_f1')
+    """
+    if isinstance(decision, str) and decision in SERVED:
+        return SERVED[decision][several]
     return decision
 
 
