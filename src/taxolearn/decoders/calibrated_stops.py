@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,6 +19,8 @@ from taxolearn.decoders.coverage import (
     rows_needed_for_risk,
     tree_losses,
 )
+from taxolearn.decoders.deepest import Deepest, deepest
+from taxolearn.decoders.doubts import other_doubts
 from taxolearn.decoders.group_limits import GroupLimits, group_limits, limits_along
 from taxolearn.decoders.ladders import Floats, Ids, Ladders, node_ladders, set_ladders
 from taxolearn.errors import DataError, ModelError
@@ -37,6 +39,7 @@ class Coverage:
     - `labels`: node of the true label of each row.
     - `misses`: answers of up to 1, 2, ... nodes x rows: the least doubt at which the answer misses the label.
     - `doubt`, `losses`: rows x rungs of one node: doubt in each node of the predicted path, and its tree loss.
+    - `others`: other doubts x rows x rungs, of which the one that leads deepest may be taken; there may be none.
     - `slope`: probabilities are the softmax of so many times the scores; 0 where the model has its own.
     - `least_score`: the lowest best score of a row.
 
@@ -53,6 +56,7 @@ class Coverage:
     losses: Floats
     slope: float = 0.0
     least_score: float = -np.inf
+    others: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)))
 
     @classmethod
     def of(
@@ -79,7 +83,8 @@ class Coverage:
             wider = set_ladders(probabilities, predicted, class_nodes, taxonomy, width)
             misses.append(first_misses(wider, nodes, taxonomy))
         losses = tree_losses(ladders, nodes, taxonomy)
-        return cls(nodes, np.stack(misses), ladders.doubt, losses, slope, least_score)
+        others = other_doubts(ladders, probabilities, class_nodes, taxonomy)
+        return cls(nodes, np.stack(misses), ladders.doubt, losses, slope, least_score, others)
 
     @property
     def n_rows(self) -> int:
@@ -108,27 +113,36 @@ class Coverage:
         2
         """
         rungs = max(part.doubt.shape[1] for part in parts)
-        doubt, losses = [], []
+        doubt, losses, others = [], [], []
         for part in parts:
             missing = ((0, 0), (0, rungs - part.doubt.shape[1]))
             doubt.append(np.pad(part.doubt, missing, constant_values=np.inf))
             losses.append(np.pad(part.losses, missing, mode="edge"))
+            if len(part.others):
+                others.append(np.pad(part.others, ((0, 0), *missing), constant_values=np.inf))
         labels = np.concatenate([part.labels for part in parts])
         misses = np.concatenate([part.misses for part in parts], axis=1)
-        return cls(labels, misses, np.concatenate(doubt), np.concatenate(losses), slope, least_score)
+        stacked = np.concatenate(doubt), np.concatenate(losses), slope, least_score
+        return cls(labels, misses, *stacked, *([np.concatenate(others, axis=1)] if others else []))
 
     def limits(self, asked: Asked, class_nodes: Ids, taxonomy: Taxonomy) -> Any:
-        """What the doubt in a step must stay below: one number, or with groups one per edge of the taxonomy.
+        """What the doubt in a step must stay below: one number, or with groups one per edge of the taxonomy; where
+        several doubts are kept, those to stay below. For `settle`.
 
         >>> tree, nodes = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"]), np.array([1, 2])
         >>> p, predicted = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]]), np.array([0, 0, 1])
         >>> kept = Coverage.of(p, predicted, nodes, [1, 2, 2], tree, 1)
         >>> ladders = node_ladders(p, predicted, nodes, tree)
-        >>> ladders.cut(step_limits(ladders, kept.limits(Asked(0.7), nodes, tree), tree)).tolist()
+        >>> ladders, limits = settle(ladders, kept.limits(Asked(0.7), nodes, tree), p, nodes, tree)
+        >>> ladders.cut(limits).tolist()
         [1, 0, 1]
         """
         if asked.by is None:
-            return self.limit(asked, taxonomy)
+            limit = self.limit(asked, taxonomy)
+            if asked.coverage is None or asked.max_nodes > 1 or not len(self.others):
+                return limit
+            doubts = [self.doubt, *self.others]
+            return deepest(doubts, self.losses > 0, asked.coverage, taxonomy.max_depth)
         found = self.limits_of_groups(asked, class_nodes, taxonomy)
         if asked.risk is not None:
             return found.of_edges_for_risk(taxonomy)
@@ -218,6 +232,7 @@ class Coverage:
             "doubt": self.doubt,
             "losses": self.losses,
             "numbers": numbers,
+            **({"others": self.others} if len(self.others) else {}),
         }
 
     @classmethod
@@ -241,7 +256,12 @@ class Coverage:
             raise ModelError("stored coverage: the arrays do not fit each other")
         if not n or labels.min() < 0 or labels.max() >= n_nodes or not np.isfinite(losses).all():
             raise ModelError("stored coverage: a label or a loss is out of range")
-        return cls(labels, misses, doubt, losses, float(numbers[0]), float(numbers[1]))
+        others = arrays.get("others", np.zeros((0, *doubt.shape)))  # older models have none
+        if others.dtype != np.float64 or others.ndim != 3 or others.shape[1:] != doubt.shape:
+            raise ModelError("stored coverage: the arrays do not fit each other")
+        if np.isnan(others).any():
+            raise ModelError("stored coverage: an array is missing, of another type, or holds NaN")
+        return cls(labels, misses, doubt, losses, float(numbers[0]), float(numbers[1]), others)
 
 
 @dataclass(frozen=True)
@@ -301,18 +321,27 @@ class Asked:
         return set_ladders(probabilities, predicted, class_nodes, taxonomy, self.max_nodes)
 
 
-def step_limits(ladders: Ladders, limits: Any, taxonomy: Taxonomy) -> Floats:
-    """What the doubt at each rung must stay below, rows x rungs, from `Coverage.limits`.
+def settle(
+    ladders: Ladders, limits: Any, probabilities: Floats, class_nodes: Ids, taxonomy: Taxonomy
+) -> tuple[Ladders, Floats]:
+    """Ladders with the doubts that count, and what these must stay below, rows x rungs, from `Coverage.limits`.
 
     >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
-    >>> step_limits(Ladders(np.array([[[0], [1]]], np.int32), np.array([[-np.inf, 0.3]])), 0.2, tree).tolist()
+    >>> p, nodes = np.array([[0.7, 0.3]]), np.array([1, 2])
+    >>> ladders = node_ladders(p, np.array([0]), nodes, tree)
+    >>> settle(ladders, 0.2, p, nodes, tree)[1].tolist()
     [[0.2, 0.2]]
     """
+    if isinstance(limits, Deepest):
+        others = (
+            other_doubts(ladders, probabilities, class_nodes, taxonomy) if limits.others else ladders.doubt
+        )
+        return limits.settled(ladders, others)
     if isinstance(limits, GroupLimits):
-        return limits.of_rungs(ladders, taxonomy)
+        return ladders, limits.of_rungs(ladders, taxonomy)
     if np.ndim(limits) == 0:
-        return np.full(ladders.doubt.shape, float(limits))
-    return limits_along(ladders, limits, taxonomy)
+        return ladders, np.full(ladders.doubt.shape, float(limits))
+    return ladders, limits_along(ladders, limits, taxonomy)
 
 
 def groups_of(nodes: npt.NDArray[Any], by: By, taxonomy: Taxonomy) -> npt.NDArray[np.int64]:

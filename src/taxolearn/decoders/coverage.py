@@ -80,8 +80,17 @@ def coverage_limit(misses: Floats, coverage: float) -> float:
     >>> coverage_limit(np.array([0.1, 0.3, 0.2, np.inf]), 0.6), coverage_limit(np.array([0.1]), 0.6)
     (0.2, -inf)
     """
-    allowed = floor((len(misses) + 1) * (1 - Fraction(repr(float(coverage)))))
+    allowed = allowed_misses(len(misses), coverage)
     return float(np.partition(misses, allowed - 1)[allowed - 1]) if allowed else -np.inf
+
+
+def allowed_misses(n_rows: int, coverage: float) -> int:
+    """How many of so many calibration rows and a new one may be missed.
+
+    >>> allowed_misses(99, 0.9), allowed_misses(8, 0.9)
+    (10, 0)
+    """
+    return floor((n_rows + 1) * (1 - Fraction(repr(float(coverage)))))
 
 
 def rows_needed(coverage: float) -> int:

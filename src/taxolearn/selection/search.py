@@ -27,7 +27,7 @@ from taxolearn.solvers import Status
 STEP = 4.0  # from one C to the next
 C_RANGE = (1e-8, 1e8)
 _LOSER = 3.0  # standard errors below the best at which a candidate's path is not followed
-_CLEAR = 2.0  # standard errors by which a plain attempt must be beaten
+_CLEAR = 1.0  # standard errors by which a plain attempt must be beaten
 _FEW_ROWS = 100  # held-out rows below which nobody is left behind, and nothing is clear
 _PATH_ROWS = 200  # held-out rows that C is looked for on, if there are so many
 _MOST = 6  # that go on to the next fold
