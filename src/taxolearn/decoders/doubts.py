@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.decoders.ladders import Floats, Ids, Ladders, covered_by, rising
@@ -35,13 +36,13 @@ def _left_out(ladders: Ladders, probabilities: Floats, covers: sp.csr_array) -> 
     ancestors of conformal sets of classes.
     """
     found = np.zeros(ladders.doubt.shape)
-    for rung in range(1, found.shape[1]):
+    for rung in range(1, ladders.nodes.shape[1]):
         inside = covered_by(ladders.nodes[:, rung], covers)
         found[:, rung] = np.where(inside, 0.0, probabilities).max(axis=1)
     return found
 
 
-def _lost_per_step(chance: Floats, there: np.typing.NDArray[np.bool_]) -> Floats:
+def _lost_per_step(chance: Floats, there: npt.NDArray[np.bool_]) -> Floats:
     """How much probability is lost per step on the way down, slopes of the convex hull from below: were probabilities
     true, no other doubt would lead deeper at the same coverage.
     """

@@ -116,7 +116,7 @@ class GroupLimits(NamedTuple):
         covers = sp.csr_array(taxonomy.ancestor_matrix(self.class_nodes, dtype=bool).T)
         found = np.full(ladders.doubt.shape, np.inf)
         above = covered_by(ladders.nodes[:, 0], covers)
-        for rung in range(1, found.shape[1]):
+        for rung in range(1, ladders.nodes.shape[1]):
             here = covered_by(ladders.nodes[:, rung], covers)
             rows, classes = np.nonzero(above & ~here)
             np.minimum.at(found[:, rung], rows, self.limits[self.groups[classes]])
