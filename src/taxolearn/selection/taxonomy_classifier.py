@@ -46,7 +46,7 @@ _ENOUGH_HELD_OUT = 2000  # held-out rows: with fewer, further folds are held out
 _SMALL = 2**22  # entries of X times classes up to which a search has no limit
 _DECISIONS = ("best", "accuracy_and_f1", "accuracy_and_tree_loss", "hierarchical_f1", "tree_loss")
 _DECISIONS_OF_SETS = ("best", "hierarchical_f1", "probable")
-_SECOND, _SECOND_OF_SETS = "tree_loss", "hierarchical_f1"  # among those within one standard error
+_SECOND, _SECOND_OF_SETS = "tree_loss", "macro_f1"  # among those within one standard error
 # what is asked of the chosen method
 _OF_ESTIMATOR = frozenset(
     ("vectors_", "decoder_", "classes_", "taxonomy_", "certificate_", "calibration_", "coverage_", "label_form_",
