@@ -5,11 +5,11 @@
 One fit per set; its test rows are split in halves, calibration and new rows, 100 times. At 90, 95 and 99%:
 
 - mean coverage within two standard errors of the nominal or above, on average and for the labels of each level;
-- mean depth at least that of the best threshold rule on the same rows: node probability on the predicted path, or the
+- mean depth at least that of the best threshold rule on the same rows: node probability on the predicted path, the
   smallest node of so much probability anywhere (set-valued prediction of bounded size with one node, Mortier et al.
-  2025). All have the n + 1.
+  2025), or conformal sets of classes cut to their lowest common ancestor. All have the n + 1.
 
-Shown beside them: conformal sets of classes cut to their lowest common ancestor, climbing by probability without the
+Shown beside them: the least sure step alone, without a choice among doubts, climbing by probability without the
 n + 1 (Goren et al. 2024), answers of up to three nodes, coverage by chapter, the tree loss of `risk=`, and what happens
 when calibration rows are held-out training rows, with which the test rows need not be exchangeable.
 """
@@ -19,6 +19,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from taxolearn import RecursiveLogistic
 from taxolearn.datasets import read_edges, read_jsonl
 from taxolearn.decoders import Asked, Coverage, Ladders, node_ladders, set_ladders
-from taxolearn.decoders.calibrated_stops import groups_of, step_limits
-from taxolearn.decoders.coverage import coverage_limit, first_misses, group_limits, missed
+from taxolearn.decoders.calibrated_stops import groups_of, settle
+from taxolearn.decoders.coverage import coverage_limit, first_misses, missed, rows_needed
+from taxolearn.decoders.group_limits import group_limits
 
 C_OF_SET = {"clef": 1.0, "trec_question": 30.0, "20news_bydate": 30.0, "lshtc1_dryrun": 30.0, "cve_cwe": 10.0}
 LEVELS = (0.90, 0.95, 0.99)
@@ -50,7 +52,8 @@ def read(folder: str, name: str) -> tuple[Any, Any, Any, Any, Any]:
 
 def of_rows(kept: Coverage, rows: Any) -> Coverage:
     """The calibration by some of the rows."""
-    return Coverage(kept.labels[rows], kept.misses[:, rows], kept.doubt[rows], kept.losses[rows])
+    some = kept.labels[rows], kept.misses[:, rows], kept.doubt[rows], kept.losses[rows]
+    return Coverage(*some, others=kept.others[:, rows])
 
 
 class Rows:
@@ -63,7 +66,11 @@ class Rows:
         ours = node_ladders(probabilities, self.predicted, classes, taxonomy)
         wide = set_ladders(probabilities, self.predicted, classes, taxonomy, 3)
         self.kept = Coverage.of(probabilities, self.predicted, classes, labels, taxonomy, 3)
-        self.rules = {"taxolearn": ours, "node probability": self._by_probability(ours)}
+        self.rules = {
+            "taxolearn": ours,
+            "least sure step": ours,
+            "node probability": self._by_probability(ours),
+        }
         self.rules["smallest node"] = self._smallest_nodes()
         self.rules["ancestor of set"] = self._ancestors_of_sets()
         self.rules["up to 3 nodes"] = wide
@@ -144,9 +151,17 @@ def check(rows: Rows, nominal: float, splits: list[Any]) -> list[str]:
         covered, deep, ends = [], [], []
         last = (ladders.nodes[:, :, 0] >= 0).sum(axis=1) - 1
         for old, new in splits:
-            limit = coverage_limit(rows.misses[name][old], nominal)
-            rungs = Ladders(ladders.nodes[new], ladders.doubt[new]).cut(limit)
-            covered.append(float(np.mean(rows.misses[name][new] >= limit)))
+            if name == "taxolearn":
+                chosen = of_rows(rows.kept, old).limits(Asked(nominal), rows.classes, rows.taxonomy)
+                part, limits = chosen.settled(
+                    Ladders(ladders.nodes[new], ladders.doubt[new]), rows.kept.others[:, new]
+                )
+                rungs = part.cut(limits)
+                covered.append(float(np.mean(~rows.wrong[new, rungs])))
+            else:
+                limit = coverage_limit(rows.misses[name][old], nominal)
+                rungs = Ladders(ladders.nodes[new], ladders.doubt[new]).cut(limit)
+                covered.append(float(np.mean(rows.misses[name][new] >= limit)))
             deep.append(float(depths(ladders.nodes[new, rungs], rows.taxonomy).mean()))
             ends.append(float(np.mean(rungs == last[new])))
         said, valid = told(covered, nominal)
@@ -155,7 +170,7 @@ def check(rows: Rows, nominal: float, splits: list[Any]) -> list[str]:
         if not valid:
             short.append(f"{name} covers {said} at {nominal}")
         print(f"  {name:22s} {said}  depth {np.mean(deep):.3f}  at the class {np.mean(ends):.3f}")
-    for name in ("node probability", "smallest node"):
+    for name in ("node probability", "smallest node", "ancestor of set"):
         more = depth["taxolearn"] - depth[name]
         if more < 0:
             short.append(f"at {nominal} {name} is deeper by {-more:.4f}")
@@ -169,6 +184,10 @@ def check(rows: Rows, nominal: float, splits: list[Any]) -> list[str]:
     return (
         short + check_groups(rows, nominal, splits, "level") + check_groups(rows, nominal, splits, "chapter")
     )
+
+
+def _limit_by(misses: Any, nominal: float, rows: Any) -> float:
+    return coverage_limit(misses[rows], nominal)
 
 
 def check_groups(rows: Rows, nominal: float, splits: list[Any], by: Any) -> list[str]:
@@ -185,10 +204,11 @@ def check_groups(rows: Rows, nominal: float, splits: list[Any], by: Any) -> list
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             limits = of_rows(rows.kept, old).limits(asked, rows.classes, rows.taxonomy)
-        rungs = part.cut(step_limits(part, limits, rows.taxonomy))
+        rungs = part.cut(settle(part, limits, rows.p[new], rows.classes, rows.taxonomy)[1])
         hit = ~rows.wrong[new, rungs]
         deep.append(float(depths(part.answers(rungs), rows.taxonomy).mean()))
-        shared = group_limits(misses[old], numbers[old], n_groups, nominal)[1]
+        part_of = partial(_limit_by, misses[old], nominal)
+        shared = group_limits(part_of, numbers[old], n_groups, rows_needed(nominal))[1]
         alone = ~shared[numbers[new]]
         for group in np.unique(groups[new][known[new] & alone]):
             mine = known[new] & (groups[new] == group)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from math import ceil
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reference import coverage_twin as twin
 from strategies import taxonomies
 from taxolearn.decoders import Asked, Coverage, node_ladders, set_ladders
-from taxolearn.decoders.calibrated_stops import groups_of, step_limits
+from taxolearn.decoders import deepest as deepest_module
+from taxolearn.decoders.calibrated_stops import groups_of, settle
 from taxolearn.decoders.coverage import coverage_limit, first_misses, largest_loss, tree_losses
+from taxolearn.decoders.group_limits import GroupLimits, limits_along
 from taxolearn.structure import Taxonomy
 
 QUICK = settings(max_examples=40, deadline=None)
+NO_OTHERS = np.zeros((0, 0, 0))
+GROUPS = st.sampled_from(["level", "chapter", "class"])
 LEVELS = st.sampled_from([0.3, 0.5, 0.6, 0.75, 0.8, 0.9])
 
 
@@ -40,14 +47,15 @@ def answers(
 ) -> tuple[Any, Any]:
     """The answered nodes of rows, and the ladders that they are of."""
     ladders = asked.ladders(p, predicted, classes, taxonomy)
-    limits = step_limits(ladders, kept.limits(asked, classes, taxonomy), taxonomy)
+    ladders, limits = settle(ladders, kept.limits(asked, classes, taxonomy), p, classes, taxonomy)
     return ladders.answers(ladders.cut(limits)), ladders
 
 
 def without(every: Coverage, row: int) -> Coverage:
     """The calibration by all rows but one."""
     rest = np.arange(every.n_rows) != row
-    return Coverage(every.labels[rest], every.misses[:, rest], every.doubt[rest], every.losses[rest])
+    rows = every.labels[rest], every.misses[:, rest], every.doubt[rest], every.losses[rest]
+    return Coverage(*rows, others=every.others[:, rest])
 
 
 def is_covered(nodes: Any, label: int, taxonomy: Taxonomy) -> bool:
@@ -71,14 +79,14 @@ def test_the_twin_agrees(case: tuple[Any, ...], coverage: float) -> None:
     for path, label, row in zip(paths, labels.tolist(), losses.tolist(), strict=True):
         worst = np.maximum.accumulate([twin.tree_loss(node, label, taxonomy) for node, _ in path])
         assert row[: len(path)] == worst.tolist()
-    kept = Coverage.of(p[1:], predicted[1:], classes, labels[1:], taxonomy, 1)
+    kept = replace(Coverage.of(p[1:], predicted[1:], classes, labels[1:], taxonomy, 1), others=NO_OTHERS)
     found, _ = answers(kept, Asked(coverage), p[:1], predicted[:1], classes, taxonomy)
     assert found[0, 0] == twin.answer(paths[0], twin.limit(misses[1:], coverage))
 
 
 @pytest.mark.filterwarnings("ignore:.*calibration rows")
 @QUICK
-@given(cases(), LEVELS, st.sampled_from(["level", "chapter", "class"]))
+@given(cases(), LEVELS, GROUPS)
 def test_the_twin_agrees_on_groups(case: tuple[Any, ...], coverage: float, by: Any) -> None:
     taxonomy, classes, p, predicted, labels = case
     labels = np.where(np.isin(labels, classes), labels, classes[0]).astype(np.int32)
@@ -99,11 +107,16 @@ def test_the_twin_agrees_on_groups(case: tuple[Any, ...], coverage: float, by: A
 
 @pytest.mark.filterwarnings("ignore:.*calibration rows")
 @QUICK
-@given(cases(), LEVELS, st.integers(1, 3))
+@given(cases(), LEVELS, st.integers(1, 3), st.sampled_from([0.0, 0.25]))
 def test_coverage_holds_exactly_for_exchangeable_rows(
-    case: tuple[Any, ...], coverage: float, max_nodes: int
+    case: tuple[Any, ...], coverage: float, max_nodes: int, margin: float
 ) -> None:
     """Each of n + 1 rows in turn is the new one, all others calibrate: ceil((n + 1) coverage) of them are covered."""
+    with mock.patch.multiple(deepest_module, _MARGIN=margin, _ENOUGH=0):
+        _check_coverage(case, coverage, max_nodes)
+
+
+def _check_coverage(case: tuple[Any, ...], coverage: float, max_nodes: int) -> None:
     taxonomy, classes, p, predicted, labels = case
     every = Coverage.of(p, predicted, classes, labels, taxonomy, max_nodes)
     hits = 0
@@ -115,23 +128,94 @@ def test_coverage_holds_exactly_for_exchangeable_rows(
     assert hits >= ceil(round(len(p) * coverage, 9))
 
 
+@QUICK
+@given(st.integers(2, 15), LEVELS, st.integers(0, 2**20), st.sampled_from([0.0, 0.05, 0.25]))
+def test_what_may_be_chosen_has_what_all_rows_choose(
+    n: int, coverage: float, seed: int, margin: float
+) -> None:
+    """Whichever of n + 1 rows is the new one: the doubt that all of them choose is among those of the others."""
+    rng = np.random.default_rng(seed)
+    length, rungs = rng.integers(1, 4, n + 1), np.arange(4)
+    there = rungs <= length[:, None]
+    doubts = [np.sort(rng.integers(0, 6, (n + 1, 4)) / 5.0, axis=1) for _ in range(3)]
+    for doubt in doubts:
+        doubt[:, 0], doubt[~there] = -np.inf, np.inf
+    wrong = (rungs > rng.integers(0, 5, n + 1)[:, None]) & there
+    allowed = int((n + 1) * (1 - Fraction(str(coverage))))
+    assume(allowed > 0)
+    depths = []
+    for doubt in doubts:
+        limit = sorted(np.where(wrong, doubt, np.inf).min(axis=1))[allowed - 1]
+        depths.append(np.mean([max(k for k in rungs if k == 0 or row[k] < limit) for row in doubt]))
+    best = int(np.argmax(depths[1:])) + 1
+    with mock.patch.multiple(deepest_module, _MARGIN=margin, _ENOUGH=0):
+        least = margin / max(1.0, (n + 1) * (1 - coverage)) ** 0.5
+        chosen = best if depths[best] - depths[0] > least else 0
+        for i in range(n + 1):
+            rest = np.arange(n + 1) != i
+            found = deepest_module.deepest([doubt[rest] for doubt in doubts], wrong[rest], coverage, 3)
+            assert chosen in found.numbers
+
+
 @pytest.mark.filterwarnings("ignore:.*calibration rows")
 @QUICK
-@given(cases(), LEVELS, st.sampled_from(["level", "chapter", "class"]))
-def test_coverage_of_every_group_holds_exactly(case: tuple[Any, ...], coverage: float, by: Any) -> None:
+@given(cases(), LEVELS, GROUPS, st.integers(1, 3))
+def test_coverage_of_every_group_holds_exactly(
+    case: tuple[Any, ...], coverage: float, by: Any, max_nodes: int
+) -> None:
     """By groups that stand alone, and by those that are taken together."""
     taxonomy, classes, p, predicted, labels = case
     labels = np.where(np.isin(labels, classes), labels, classes[0]).astype(np.int32)
     groups = groups_of(labels, by, taxonomy)
-    together = twin.blocks(groups.tolist(), coverage)
-    every = Coverage.of(p, predicted, classes, labels, taxonomy, 1)
+    together = twin.blocks(groups.tolist(), 1 / (1 - Fraction(str(coverage))))
+    every = Coverage.of(p, predicted, classes, labels, taxonomy, max_nodes)
+    asked = Asked(coverage, by=by, max_nodes=max_nodes)
     hits: dict[Any, list[bool]] = {}
     for i in range(len(p)):
-        kept = without(every, i)
-        found, _ = answers(kept, Asked(coverage, by=by), p[[i]], predicted[[i]], classes, taxonomy)
+        found, _ = answers(without(every, i), asked, p[[i]], predicted[[i]], classes, taxonomy)
         hits.setdefault(min(together[groups[i]]), []).append(is_covered(found[0], labels[i], taxonomy))
     for covered in hits.values():
         assert sum(covered) >= ceil(round(len(covered) * coverage, 9))
+
+
+@pytest.mark.filterwarnings("ignore:.*calibration rows")
+@QUICK
+@given(cases(), st.sampled_from([0.3, 0.5, 1.0, 2.0]), GROUPS)
+def test_risk_of_every_group_holds_exactly(case: tuple[Any, ...], risk: float, by: Any) -> None:
+    """The mean tree loss over the labels of each group, or of those that are taken together."""
+    taxonomy, classes, p, predicted, labels = case
+    labels = np.where(np.isin(labels, classes), labels, classes[0]).astype(np.int32)
+    groups = groups_of(labels, by, taxonomy)
+    together = twin.blocks(groups.tolist(), Fraction(largest_loss(taxonomy)) / Fraction(str(risk)))
+    every = Coverage.of(p, predicted, classes, labels, taxonomy, 1)
+    found: dict[Any, list[float]] = {}
+    for i in range(len(p)):
+        told, _ = answers(
+            without(every, i), Asked(risk=risk, by=by), p[[i]], predicted[[i]], classes, taxonomy
+        )
+        loss = twin.tree_loss(int(told[0, 0]), int(labels[i]), taxonomy)
+        found.setdefault(min(together[groups[i]]), []).append(loss)
+    for losses in found.values():
+        assert np.mean(losses) <= risk + 1e-9
+
+
+@QUICK
+@given(cases(), GROUPS, st.integers(0, 2**20))
+def test_limits_of_sets_are_those_of_edges_where_sets_have_one_node(
+    case: tuple[Any, ...], by: Any, seed: int
+) -> None:
+    taxonomy, classes, p, predicted, _ = case
+    keys, groups = np.unique(groups_of(classes, by, taxonomy), return_inverse=True)
+    limits = GroupLimits(np.random.default_rng(seed).random(len(keys)), groups, classes)
+    ladders = node_ladders(p, predicted, classes, taxonomy)
+    by_edges = limits_along(ladders, limits.of_edges(taxonomy), taxonomy)
+    np.testing.assert_array_equal(limits.of_rungs(ladders, taxonomy), by_edges)
+    of_risk = limits_along(ladders, limits.of_edges_for_risk(taxonomy), taxonomy)
+    for row, told in zip(ladders.nodes[:, :, 0].tolist(), of_risk.tolist(), strict=True):
+        for node, found in zip(row[1:], told[1:], strict=True):
+            outside = [c for c, at in enumerate(classes) if node not in twin.above(taxonomy, int(at))]
+            lowest = min((limits.limits[groups[c]] for c in outside), default=np.inf)
+            assert found == (lowest if node >= 0 else -np.inf)
 
 
 @pytest.mark.filterwarnings("ignore:.*calibration rows")
@@ -170,6 +254,17 @@ def test_sets_are_nested_and_small(case: tuple[Any, ...], max_nodes: int) -> Non
             assert all(twin.above(taxonomy, node) & set(rungs[k]) == {node} for node in rungs[k])
 
 
+def test_another_doubt_is_chosen_where_many_rows_say_so() -> None:
+    """Of a thousand rows all are right at their class; the first doubt does not know that, the second does."""
+    missed = np.zeros((1000, 2), dtype=bool)
+    missed[:60, 1] = True
+    doubts = [np.array([[-np.inf, 0.5]] * 1000), np.column_stack([np.full(1000, -np.inf), missed[:, 1]])]
+    assert deepest_module.deepest(doubts, missed, 0.95, 1).numbers == (1,)
+    assert deepest_module.deepest([doubt[1:] for doubt in doubts], missed[1:], 0.95, 1).numbers == (0,)
+    near = [doubts[1], doubts[1] + np.where(np.arange(1000)[:, None] < 3, 0.1, 0.0)]
+    assert deepest_module.deepest(near, missed, 0.95, 1).numbers == (0,)
+
+
 def test_large_losses_and_few_rows() -> None:
     tree = Taxonomy.from_paths(["A/B/C", "A/D"])
     assert largest_loss(tree) == 2.0
@@ -192,7 +287,6 @@ def test_large_losses_and_few_rows() -> None:
         ({"risk": 0.0}, "risk=0.0 is not allowed"),
         ({"coverage": 0.9, "by": "row"}, "by='row' is not known"),
         ({"coverage": 0.9, "max_nodes": 0}, "max_nodes=0 is not allowed"),
-        ({"coverage": 0.9, "by": "class", "max_nodes": 2}, "by= goes with"),
         ({"risk": 0.5, "max_nodes": 2}, "risk= goes with"),
     ],
 )

@@ -145,3 +145,22 @@ def test_decisions_need_probabilities_and_inner_nodes_a_taxonomy() -> None:
     twice = np.repeat(X, 3, axis=0), y * 3
     model = OneVsRestSVM(decision="tree_loss", random_state=0).fit(np.tile(X, (3, 1)), twice[1])
     assert model.predict(X).tolist() == y
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["classes", "nodes"])
+def test_being_right_and_being_near_count_the_same(inner: bool) -> None:
+    """The same as a table of both costs, each 1 at most."""
+    model, X = fitted()
+    farthest = TREE.max_depth
+
+    def by_distance(true: Any, answered: Any) -> float:
+        return (true != answered) + tree_loss([true], [answered], TREE) / farthest
+
+    def by_f1(true: Any, answered: Any) -> float:
+        return (true != answered) + f1_cost([true], [answered], TREE)
+
+    near = np.random.default_rng(1).normal(size=(40, X.shape[1]))
+    for word, cost in (("accuracy_and_tree_loss", by_distance), ("accuracy_and_f1", by_f1)):
+        found = model.predict(near, decision=word, inner=inner)
+        assert found.tolist() == model.predict(near, decision=cost, inner=inner).tolist()
+    assert found.tolist() != model.predict(near, decision="best").tolist()

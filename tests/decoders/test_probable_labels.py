@@ -76,3 +76,17 @@ def test_costs_of_single_answers_are_refused(decision: Any) -> None:
         model.predict(X, decision=decision)
     with pytest.raises(DataError, match="one label per row"):
         model.predict(X, inner=True)
+
+
+@pytest.mark.parametrize(
+    ("metric", "rule"),
+    [("accuracy", "probable"), ("example_f1", "hierarchical_f1"), ("macro_f1", "hierarchical_f1")],
+)
+def test_the_metric_that_counts_names_the_rule(metric: str, rule: str) -> None:
+    X, y = data(closed=False)
+    model = OneVsRestSVM(taxonomy=TREE, decision=metric, random_state=0).fit(X, y)
+    assert model.predict(X) == model.predict(X, decision=rule) != model.predict(X, decision="best")
+    single = OneVsRestSVM(taxonomy=TREE, decision=metric, random_state=0).fit(X, [row[0] for row in y])
+    assert single.predict(X).tolist() == single.predict(X, decision="best").tolist()
+    by_paths = single.predict(X, decision="hierarchical_f1")
+    assert single.predict(X, decision="lca_f1").tolist() == by_paths.tolist()

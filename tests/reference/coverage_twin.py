@@ -65,9 +65,8 @@ def answer(ladder: list[tuple[int, float]], below: float) -> int:
     return [node for node, doubt in ladder if doubt == -inf or doubt < below][-1]
 
 
-def blocks(groups: list[Any], coverage: float) -> dict[Any, set[Any]]:
+def blocks(groups: list[Any], enough: Fraction) -> dict[Any, set[Any]]:
     """Group -> the groups that it is taken together with, itself among them; from all rows, the new one among them."""
-    enough = 1 / (1 - Fraction(str(coverage)))
     count = Counter(groups)
     small = {group for group in count if count[group] < enough}
     large = sorted((count[group], group) for group in count if count[group] >= enough)
@@ -89,7 +88,7 @@ def grouped_answer(
 
     def may_be_missed(group: Any, miss: float) -> bool:
         """Whether a new row of that group may be missed, which is missed from this doubt on."""
-        together = blocks([*groups, group], coverage)[group]
+        together = blocks([*groups, group], 1 / (1 - Fraction(str(coverage))))[group]
         return miss < limit([m for m, g in zip(misses, groups, strict=True) if g in together], coverage)
 
     best = 0

@@ -107,7 +107,7 @@ Decision = Annotated[
     str | None,
     typer.Option(
         "--decision",
-        help="best, tree_loss, hierarchical_f1, or probable (several labels); needs probabilities.",
+        help="best, tree_loss, hierarchical_f1, probable (several labels), or a metric; needs probabilities.",
         show_default="the model's own",
     ),
 ]

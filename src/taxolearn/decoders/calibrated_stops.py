@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,15 +12,16 @@ import numpy.typing as npt
 
 from taxolearn.decoders.coverage import (
     coverage_limit,
-    edge_limits,
     first_misses,
-    group_limits,
     largest_loss,
-    limits_along,
     risk_limit,
     rows_needed,
+    rows_needed_for_risk,
     tree_losses,
 )
+from taxolearn.decoders.deepest import Deepest, deepest
+from taxolearn.decoders.doubts import other_doubts
+from taxolearn.decoders.group_limits import GroupLimits, group_limits, limits_along
 from taxolearn.decoders.ladders import Floats, Ids, Ladders, node_ladders, set_ladders
 from taxolearn.errors import DataError, ModelError
 from taxolearn.structure import Taxonomy
@@ -38,6 +39,7 @@ class Coverage:
     - `labels`: node of the true label of each row.
     - `misses`: answers of up to 1, 2, ... nodes x rows: the least doubt at which the answer misses the label.
     - `doubt`, `losses`: rows x rungs of one node: doubt in each node of the predicted path, and its tree loss.
+    - `others`: other doubts x rows x rungs, of which the one that leads deepest may be taken; there may be none.
     - `slope`: probabilities are the softmax of so many times the scores; 0 where the model has its own.
     - `least_score`: the lowest best score of a row.
 
@@ -54,6 +56,7 @@ class Coverage:
     losses: Floats
     slope: float = 0.0
     least_score: float = -np.inf
+    others: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)))
 
     @classmethod
     def of(
@@ -80,7 +83,8 @@ class Coverage:
             wider = set_ladders(probabilities, predicted, class_nodes, taxonomy, width)
             misses.append(first_misses(wider, nodes, taxonomy))
         losses = tree_losses(ladders, nodes, taxonomy)
-        return cls(nodes, np.stack(misses), ladders.doubt, losses, slope, least_score)
+        others = other_doubts(ladders, probabilities, class_nodes, taxonomy)
+        return cls(nodes, np.stack(misses), ladders.doubt, losses, slope, least_score, others)
 
     @property
     def n_rows(self) -> int:
@@ -109,28 +113,40 @@ class Coverage:
         2
         """
         rungs = max(part.doubt.shape[1] for part in parts)
-        doubt, losses = [], []
+        doubt, losses, others = [], [], []
         for part in parts:
             missing = ((0, 0), (0, rungs - part.doubt.shape[1]))
             doubt.append(np.pad(part.doubt, missing, constant_values=np.inf))
             losses.append(np.pad(part.losses, missing, mode="edge"))
+            if len(part.others):
+                others.append(np.pad(part.others, ((0, 0), *missing), constant_values=np.inf))
         labels = np.concatenate([part.labels for part in parts])
         misses = np.concatenate([part.misses for part in parts], axis=1)
-        return cls(labels, misses, np.concatenate(doubt), np.concatenate(losses), slope, least_score)
+        stacked = np.concatenate(doubt), np.concatenate(losses), slope, least_score
+        return cls(labels, misses, *stacked, *([np.concatenate(others, axis=1)] if others else []))
 
     def limits(self, asked: Asked, class_nodes: Ids, taxonomy: Taxonomy) -> Any:
-        """What the doubt in a step must stay below: one number, or with groups one per edge of the taxonomy.
+        """What the doubt in a step must stay below: one number, or with groups one per edge of the taxonomy; where
+        several doubts are kept, those to stay below. For `settle`.
 
         >>> tree, nodes = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"]), np.array([1, 2])
         >>> p, predicted = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]]), np.array([0, 0, 1])
         >>> kept = Coverage.of(p, predicted, nodes, [1, 2, 2], tree, 1)
         >>> ladders = node_ladders(p, predicted, nodes, tree)
-        >>> ladders.cut(step_limits(ladders, kept.limits(Asked(0.7), nodes, tree), tree)).tolist()
+        >>> ladders, limits = settle(ladders, kept.limits(Asked(0.7), nodes, tree), p, nodes, tree)
+        >>> ladders.cut(limits).tolist()
         [1, 0, 1]
         """
         if asked.by is None:
-            return self.limit(asked, taxonomy)
-        return self.limits_of_edges(asked, class_nodes, taxonomy)
+            limit = self.limit(asked, taxonomy)
+            if asked.coverage is None or asked.max_nodes > 1 or not len(self.others):
+                return limit
+            doubts = [self.doubt, *self.others]
+            return deepest(doubts, self.losses > 0, asked.coverage, taxonomy.max_depth)
+        found = self.limits_of_groups(asked, class_nodes, taxonomy)
+        if asked.risk is not None:
+            return found.of_edges_for_risk(taxonomy)
+        return found if asked.max_nodes > 1 else found.of_edges(taxonomy)
 
     def limit(self, asked: Asked, taxonomy: Taxonomy) -> float:
         """The doubt that answers must stay below.
@@ -139,45 +155,59 @@ class Coverage:
         >>> Coverage(np.zeros(4, np.int32), misses, ladders, ladders).limit(Asked(0.8), Taxonomy.from_paths(["A/B"]))
         0.1
         """
+        needed = self._needed(asked, taxonomy)
+        if self.n_rows < needed:
+            warnings.warn(
+                f"{asked.promise} needs {needed:,} calibration rows at least, and there are {self.n_rows:,}: all rows "
+                "are answered by the root; calibrate with more rows",
+                stacklevel=5,
+            )
+        return self._limit_by(asked, np.ones(self.n_rows, dtype=bool), taxonomy)
+
+    def _needed(self, asked: Asked, taxonomy: Taxonomy) -> int:
+        """Calibration rows that there must be for anything but the root."""
         if asked.max_nodes > self.max_nodes:
             raise DataError(
                 f"max_nodes={asked.max_nodes} is more than the {self.max_nodes} that the model was calibrated for; "
                 f"call calibrate(X, y, max_nodes={asked.max_nodes})"
             )
         if asked.risk is not None:
-            bound = largest_loss(taxonomy)
-            limit = risk_limit(self.doubt, self.losses, asked.risk, bound)
-            if limit == -np.inf and bound > asked.risk * (self.n_rows + 1):
-                _warn_of_few(f"risk={asked.risk:g}", self.n_rows, int(np.ceil(bound / asked.risk)) - 1)
-            return limit
+            return rows_needed_for_risk(asked.risk, largest_loss(taxonomy))
         assert asked.coverage is not None
-        if self.n_rows < rows_needed(asked.coverage):
-            _warn_of_few(f"coverage={asked.coverage:g}", self.n_rows, rows_needed(asked.coverage))
-        return coverage_limit(self.misses[asked.max_nodes - 1], asked.coverage)
+        return rows_needed(asked.coverage)
 
-    def limits_of_edges(self, asked: Asked, class_nodes: Ids, taxonomy: Taxonomy) -> Floats:
-        """For each edge of the taxonomy the doubt below which one may go down it, with a promise for each group.
+    def _limit_by(self, asked: Asked, rows: npt.NDArray[np.bool_], taxonomy: Taxonomy) -> float:
+        """The limit by some of the rows."""
+        if asked.risk is not None:
+            return risk_limit(self.doubt[rows], self.losses[rows], asked.risk, largest_loss(taxonomy))
+        assert asked.coverage is not None
+        return coverage_limit(self.misses[asked.max_nodes - 1, rows], asked.coverage)
+
+    def limits_of_groups(self, asked: Asked, class_nodes: Ids, taxonomy: Taxonomy) -> GroupLimits:
+        """The doubt that answers must stay below for the labels of each group.
 
         >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
         >>> misses, ladders = np.array([[0.1, 0.2, 0.3, np.inf]]), np.zeros((4, 1))
         >>> kept = Coverage(np.array([1, 2, 1, 2], np.int32), misses, ladders, ladders)
-        >>> kept.limits_of_edges(Asked(0.5, by="class"), np.array([1, 2]), tree).tolist()
-        [0.2, 0.1]
+        >>> kept.limits_of_groups(Asked(0.5, by="class"), np.array([1, 2]), tree).limits.tolist()
+        [0.1, 0.2]
         """
         assert asked.by is not None
-        assert asked.coverage is not None
         keys, groups = np.unique(groups_of(class_nodes, asked.by, taxonomy), return_inverse=True)
         known = np.isin(self.labels, class_nodes)
         of_rows = np.where(known, np.searchsorted(keys, groups_of(self.labels, asked.by, taxonomy)), -1)
-        limits, shared = group_limits(self.misses[0], of_rows, len(keys), asked.coverage)
+        needed = self._needed(asked, taxonomy)
+        limits, shared = group_limits(
+            lambda rows: self._limit_by(asked, rows, taxonomy), of_rows, len(keys), needed
+        )
         if shared.any():
             warnings.warn(
-                f"by={asked.by!r}: {shared.sum()} of {len(keys)} groups are taken together, and "
-                f"coverage={asked.coverage:g} is promised for these together, not for each: fewer than "
-                f"{rows_needed(asked.coverage)} calibration rows are not enough for a group",
+                f"by={asked.by!r}: {shared.sum()} of {len(keys)} groups are taken together, and {asked.promise} is "
+                f"promised for these together, not for each: fewer than {needed} calibration rows are not enough for a "
+                "group",
                 stacklevel=5,
             )
-        return edge_limits(limits, groups, class_nodes, taxonomy)
+        return GroupLimits(limits, groups, class_nodes)
 
     def unlike(self, best_scores: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Rows whose best score is below those of all calibration rows, of which there are 100 at least.
@@ -202,6 +232,7 @@ class Coverage:
             "doubt": self.doubt,
             "losses": self.losses,
             "numbers": numbers,
+            **({"others": self.others} if len(self.others) else {}),
         }
 
     @classmethod
@@ -225,7 +256,12 @@ class Coverage:
             raise ModelError("stored coverage: the arrays do not fit each other")
         if not n or labels.min() < 0 or labels.max() >= n_nodes or not np.isfinite(losses).all():
             raise ModelError("stored coverage: a label or a loss is out of range")
-        return cls(labels, misses, doubt, losses, float(numbers[0]), float(numbers[1]))
+        others = arrays.get("others", np.zeros((0, *doubt.shape)))  # older models have none
+        if others.dtype != np.float64 or others.ndim != 3 or others.shape[1:] != doubt.shape:
+            raise ModelError("stored coverage: the arrays do not fit each other")
+        if np.isnan(others).any():
+            raise ModelError("stored coverage: an array is missing, of another type, or holds NaN")
+        return cls(labels, misses, doubt, losses, float(numbers[0]), float(numbers[1]), others)
 
 
 @dataclass(frozen=True)
@@ -259,10 +295,17 @@ class Asked:
         whole = isinstance(self.max_nodes, int | np.integer) and not isinstance(self.max_nodes, bool)
         if not whole or self.max_nodes < 1:
             raise DataError(f"max_nodes={show(self.max_nodes)} is not allowed; give a whole number from 1 on")
-        if self.by is not None and (self.risk is not None or self.max_nodes > 1):
-            raise DataError("by= goes with coverage= and answers of one node, not with risk= or max_nodes=")
         if self.risk is not None and self.max_nodes > 1:
             raise DataError("risk= goes with answers of one node, not with max_nodes=")
+
+    @property
+    def promise(self) -> str:
+        """What is promised, as it was asked for.
+
+        >>> Asked(0.95).promise, Asked(risk=0.5).promise
+        ('coverage=0.95', 'risk=0.5')
+        """
+        return f"risk={self.risk:g}" if self.coverage is None else f"coverage={self.coverage:g}"
 
     def ladders(
         self, probabilities: Floats, predicted: npt.NDArray[Any], class_nodes: Ids, taxonomy: Taxonomy
@@ -278,16 +321,27 @@ class Asked:
         return set_ladders(probabilities, predicted, class_nodes, taxonomy, self.max_nodes)
 
 
-def step_limits(ladders: Ladders, limits: Any, taxonomy: Taxonomy) -> Floats:
-    """What the doubt at each rung must stay below, rows x rungs, from `Coverage.limits`.
+def settle(
+    ladders: Ladders, limits: Any, probabilities: Floats, class_nodes: Ids, taxonomy: Taxonomy
+) -> tuple[Ladders, Floats]:
+    """Ladders with the doubts that count, and what these must stay below, rows x rungs, from `Coverage.limits`.
 
     >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
-    >>> step_limits(Ladders(np.array([[[0], [1]]], np.int32), np.array([[-np.inf, 0.3]])), 0.2, tree).tolist()
+    >>> p, nodes = np.array([[0.7, 0.3]]), np.array([1, 2])
+    >>> ladders = node_ladders(p, np.array([0]), nodes, tree)
+    >>> settle(ladders, 0.2, p, nodes, tree)[1].tolist()
     [[0.2, 0.2]]
     """
+    if isinstance(limits, Deepest):
+        others = (
+            other_doubts(ladders, probabilities, class_nodes, taxonomy) if limits.others else ladders.doubt
+        )
+        return limits.settled(ladders, others)
+    if isinstance(limits, GroupLimits):
+        return ladders, limits.of_rungs(ladders, taxonomy)
     if np.ndim(limits) == 0:
-        return np.full(ladders.doubt.shape, float(limits))
-    return limits_along(ladders, limits, taxonomy)
+        return ladders, np.full(ladders.doubt.shape, float(limits))
+    return ladders, limits_along(ladders, limits, taxonomy)
 
 
 def groups_of(nodes: npt.NDArray[Any], by: By, taxonomy: Taxonomy) -> npt.NDArray[np.int64]:
@@ -313,11 +367,3 @@ def groups_of(nodes: npt.NDArray[Any], by: By, taxonomy: Taxonomy) -> npt.NDArra
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-def _warn_of_few(asked: str, found: int, needed: int) -> None:
-    warnings.warn(
-        f"{asked} needs {needed:,} calibration rows at least, and there are {found:,}: all rows are answered by the "
-        "root; calibrate with more rows",
-        stacklevel=6,
-    )

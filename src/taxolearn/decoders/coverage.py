@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from taxolearn.decoders.ladders import Floats, Ids, Ladders
 from taxolearn.structure import Taxonomy
@@ -81,8 +80,17 @@ def coverage_limit(misses: Floats, coverage: float) -> float:
     >>> coverage_limit(np.array([0.1, 0.3, 0.2, np.inf]), 0.6), coverage_limit(np.array([0.1]), 0.6)
     (0.2, -inf)
     """
-    allowed = floor((len(misses) + 1) * (1 - Fraction(repr(float(coverage)))))
+    allowed = allowed_misses(len(misses), coverage)
     return float(np.partition(misses, allowed - 1)[allowed - 1]) if allowed else -np.inf
+
+
+def allowed_misses(n_rows: int, coverage: float) -> int:
+    """How many of so many calibration rows and a new one may be missed.
+
+    >>> allowed_misses(99, 0.9), allowed_misses(8, 0.9)
+    (10, 0)
+    """
+    return floor((n_rows + 1) * (1 - Fraction(repr(float(coverage)))))
 
 
 def rows_needed(coverage: float) -> int:
@@ -92,6 +100,15 @@ def rows_needed(coverage: float) -> int:
     (9, 19, 99)
     """
     return -floor(-1 / (1 - Fraction(repr(float(coverage))))) - 1
+
+
+def rows_needed_for_risk(risk: float, bound: float) -> int:
+    """The same for an expected loss of `risk`, the losses being `bound` at most.
+
+    >>> rows_needed_for_risk(0.5, 3.0)
+    5
+    """
+    return max(0, ceil(Fraction(bound) / Fraction(repr(float(risk)))) - 1)
 
 
 def risk_limit(doubt: Floats, losses: Floats, risk: float, bound: float) -> float:
@@ -113,90 +130,6 @@ def risk_limit(doubt: Floats, losses: Floats, risk: float, bound: float) -> floa
     # in units of an edge's half the sums are exact
     over = np.flatnonzero(np.cumsum(by[order]) > budget * (1 + 1e-12))
     return float(at[order][over[0]]) if len(over) else np.inf
-
-
-def group_limits(
-    misses: Floats, groups: npt.NDArray[np.integer], n_groups: int, coverage: float
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """A limit for each group of labels, of calibration rows of these groups (-1: of none), and which ones share theirs.
-
-    A group stands alone if it has `rows_needed` rows and the new one at least. The others are taken together, and where
-    even these are too few, with the smallest group that could stand alone: what is promised, is promised for all of
-    them together. Who is with whom depends on how many rows each group has with the new row among them, whichever group
-    it may belong to, and on nothing else. So all rows are treated alike, as exchangeability asks (Vovk's Mondrian
-    taxonomies may depend on the bag of all rows, not on their order).
-
-    >>> misses, groups = np.array([0.5, 0.4, 0.3, 0.2, 0.1, 0.6, 0.7]), np.array([0, 0, 0, 1, 1, 1, 1])
-    >>> group_limits(misses, groups, 2, 0.5)
-    (array([0.4, 0.2]), array([False, False]))
-    """
-    needed = rows_needed(coverage)
-    counts = np.bincount(groups[groups >= 0], minlength=n_groups)
-    # of a new row in another group, those with as many rows as are needed besides it do not stand alone
-    pooled = (groups >= 0) & (counts <= needed)[groups]
-    n_pooled = int(pooled.sum())
-    large = np.flatnonzero(counts > needed)
-    mine = pooled
-    if n_pooled < needed and len(large):
-        mine = pooled | (groups == large[np.argmin(counts[large])])
-    limits = np.full(n_groups, coverage_limit(misses[mine], coverage))
-    shared = counts < needed
-    for group in np.flatnonzero(~shared):
-        mine = groups == group
-        others = n_pooled - (counts[group] if counts[group] <= needed else 0)
-        larger = [(counts[other], other) for other in large if other != group]
-        if 0 < others <= needed and (counts[group] + 1, group) <= min(larger, default=(np.inf, 0)):
-            mine = mine | pooled
-            shared[group] = True
-        limits[group] = coverage_limit(misses[mine], coverage)
-    return limits, shared
-
-
-def edge_limits(
-    limits: Floats, groups: npt.NDArray[np.integer], class_nodes: Ids, taxonomy: Taxonomy
-) -> Floats:
-    """For each edge (in the order of `parent_indices`) the doubt below which one may go down it.
-
-    A step may be taken where its doubt is below the limit of every group that has a class below the parent, and not
-    below the child. `groups` has the group of each class.
-
-    >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Cat/Lynx", "Animal/Dog"])
-    >>> edge_limits(np.array([0.3, 0.2, 0.1]), np.arange(3), tree.leaf_ids, tree).tolist()
-    [0.1, 0.2, 0.3, 0.2]
-    """
-    shape = (len(class_nodes), len(limits))
-    member = sp.csr_array((np.ones(shape[0]), (np.arange(shape[0]), groups)), shape=shape)
-    below = sp.csr_array(
-        taxonomy.ancestor_matrix(class_nodes).T @ member
-    )  # nodes x groups: classes of each group
-    child = np.repeat(np.arange(taxonomy.n_nodes), np.diff(taxonomy.parent_indptr))
-    dropped = sp.csr_array(below[taxonomy.parent_indices] - below[child])
-    dropped.eliminate_zeros()
-    found = np.full(len(child), np.inf)
-    some = np.flatnonzero(np.diff(dropped.indptr))
-    if len(some):
-        found[some] = np.minimum.reduceat(limits[dropped.indices], dropped.indptr[some])
-    return found
-
-
-def limits_along(ladders: Ladders, limits: Floats, taxonomy: Taxonomy) -> Floats:
-    """The limits of the edges that lead to each rung, rows x rungs of one node each; -inf past the last one.
-
-    >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog"])
-    >>> ladders = Ladders(np.array([[[0], [1]], [[0], [2]]], np.int32), np.array([[-np.inf, 0.3]] * 2))
-    >>> limits_along(ladders, np.array([0.5, 0.2]), tree).tolist()
-    [[inf, 0.5], [inf, 0.2]]
-    """
-    path = ladders.nodes[:, :, 0].astype(np.int64)
-    n_nodes = taxonomy.n_nodes
-    child = np.repeat(np.arange(n_nodes), np.diff(taxonomy.parent_indptr))
-    keys = taxonomy.parent_indices.astype(np.int64) * n_nodes + child
-    order = np.argsort(keys)
-    place = np.searchsorted(keys[order], path[:, :-1] * n_nodes + path[:, 1:])
-    found = np.full(path.shape, np.inf)
-    if len(keys):
-        found[:, 1:] = limits[order][np.minimum(place, len(keys) - 1)]
-    return np.where(path >= 0, found, -np.inf)
 
 
 def softmax_slope(scores: Floats, labels: npt.NDArray[np.integer]) -> float:

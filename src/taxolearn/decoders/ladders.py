@@ -74,7 +74,7 @@ def node_ladders(
     place = length[:, None] - 1 - np.arange(upward.shape[1])
     path = np.where(place >= 0, np.take_along_axis(upward, np.maximum(place, 0), axis=1), -1)
     chance = of_node[rows[:, None], np.maximum(path, 0)]
-    return Ladders(path[:, :, None].astype(np.int32), _rising(_step_doubts(chance), path >= 0))
+    return Ladders(path[:, :, None].astype(np.int32), rising(_step_doubts(chance), path >= 0))
 
 
 def _likeliest_parent(
@@ -100,12 +100,16 @@ def _step_doubts(chance: Floats) -> Floats:
     return np.asarray(np.divide(above - chance, above, out=np.ones_like(chance), where=above > 0))
 
 
-def _rising(doubt: Floats, there: npt.NDArray[np.bool_]) -> Floats:
-    """Doubts that rise along the rungs, in single precision; -inf at the root and inf where there is no rung."""
-    rising = np.maximum.accumulate(np.maximum(doubt, 0.0), axis=1).astype(np.float32).astype(np.float64)
-    rising[~there] = np.inf
-    rising[:, 0] = -np.inf
-    return rising
+def rising(doubt: Floats, there: npt.NDArray[np.bool_]) -> Floats:
+    """Doubts that rise along the rungs, in single precision; -inf at the root and inf where there is no rung.
+
+    >>> rising(np.array([[0.0, 0.5, 0.25, 0.0]]), np.array([[True, True, True, False]])).tolist()
+    [[-inf, 0.5, 0.5, inf]]
+    """
+    found = np.maximum.accumulate(np.maximum(doubt, 0.0), axis=1).astype(np.float32).astype(np.float64)
+    found[~there] = np.inf
+    found[:, 0] = -np.inf
+    return found
 
 
 def set_ladders(
@@ -139,7 +143,7 @@ def set_ladders(
         left = np.where(covered, 0.0, probabilities)
         gain, entering = left @ above, (~covered).astype(np.float64) @ above
         answer = _next_rung(answer, left, covered, gain, entering, nodes, taxonomy)
-        covered |= _covered_by(answer, covers)
+        covered |= covered_by(answer, covers)
         done = (answer == 0).any(axis=1)
         rungs.append(answer.copy())
         doubts.append(_left_over(probabilities, covered))
@@ -149,14 +153,19 @@ def set_ladders(
     place = np.minimum(first[:, None] + np.arange(stacked.shape[1]), stacked.shape[1] - 1)
     there = first[:, None] + np.arange(stacked.shape[1]) < stacked.shape[1]
     stacked = np.where(there[:, :, None], np.take_along_axis(stacked, place[:, :, None], axis=1), -1)
-    return Ladders(stacked.astype(np.int32), _rising(np.take_along_axis(doubt, place, axis=1), there))
+    return Ladders(stacked.astype(np.int32), rising(np.take_along_axis(doubt, place, axis=1), there))
 
 
 def _left_over(probabilities: Floats, covered: npt.NDArray[np.bool_]) -> Floats:
     return np.asarray(np.where(covered, 0.0, probabilities).sum(axis=1))
 
 
-def _covered_by(answer: npt.NDArray[np.int64], covers: sp.csr_array) -> npt.NDArray[np.bool_]:
+def covered_by(answer: npt.NDArray[np.integer], covers: sp.csr_array) -> npt.NDArray[np.bool_]:
+    """The classes at or below a node of each answer, rows x classes; `covers` has a row of classes for each node.
+
+    >>> covered_by(np.array([[1, -1]]), sp.csr_array(np.array([[True, True], [False, True]]))).tolist()
+    [[False, True]]
+    """
     found = np.zeros((len(answer), covers.shape[1]), dtype=bool)
     for column in answer.T:
         has = column >= 0

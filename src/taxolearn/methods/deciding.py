@@ -26,8 +26,24 @@ from taxolearn.problem.label_paths import node_called
 from taxolearn.structure.names import show
 
 Floats = npt.NDArray[np.float64]
-WORDS = ("best", "tree_loss", "hierarchical_f1", "probable")
+_RULES = (
+    "best", "tree_loss", "hierarchical_f1", "probable", "accuracy_and_tree_loss", "accuracy_and_f1",
+)  # fmt: skip
+# metric that counts -> the rule that serves it: with one label per row, with several. Of one label all flat F1 are
+# accuracy; a whole set of independent labels is right most often if each is; sets of the largest expected F1 were
+# best by every F1.
+SERVED = {
+    "accuracy": ("best", "probable"),
+    "zero_one_loss": ("best", "probable"),
+    "example_f1": ("best", "hierarchical_f1"),
+    "jaccard": ("best", "hierarchical_f1"),
+    "micro_f1": ("best", "hierarchical_f1"),
+    "macro_f1": ("best", "hierarchical_f1"),
+    "lca_f1": ("hierarchical_f1", "hierarchical_f1"),
+}
+WORDS = (*_RULES, *SERVED)
 _OF_TREES: dict[str, Any] = {"tree_loss": TreeLoss, "hierarchical_f1": HierarchicalF1}
+_WITH_ACCURACY = {"accuracy_and_tree_loss": "tree_loss", "accuracy_and_f1": "hierarchical_f1"}
 
 
 def check_decision(decision: Any) -> Any:
@@ -37,13 +53,26 @@ def check_decision(decision: Any) -> Any:
     Traceback (most recent call last):
     ...
     taxolearn.errors.DataError: decision='cheapest' is not known; choose 'best', 'tree_loss', 'hierarchical_f1', \
-'probable', a table of costs, or a function of the true and the answered name
+'probable', 'accuracy_and_tree_loss', 'accuracy_and_f1', a metric that counts ('accuracy', 'zero_one_loss', \
+'example_f1', 'jaccard', 'micro_f1', 'macro_f1', 'lca_f1'), \
+a table of costs, or a function of the true and the answered name
     """
     if isinstance(decision, str) and decision not in WORDS:
         raise DataError(
-            f"decision={show(decision)} is not known; choose {', '.join(map(repr, WORDS))}, a table of costs, or a "
-            "function of the true and the answered name"
+            f"decision={show(decision)} is not known; choose {', '.join(map(repr, _RULES))}, a metric that counts "
+            f"({', '.join(map(repr, SERVED))}), a table of costs, or a function of the true and the answered name"
         )
+    return decision
+
+
+def rule_of(decision: Any, *, several: bool) -> Any:
+    """The rule by which a metric is served; rules, tables and functions as they are.
+
+    >>> rule_of("accuracy", several=False), rule_of("accuracy", several=True), rule_of("macro_f1", several=True)
+    ('best', 'probable', 'hierarchical_f1')
+    """
+    if isinstance(decision, str) and decision in SERVED:
+        return SERVED[decision][several]
     return decision
 
 
@@ -83,6 +112,10 @@ def _cost(model: Any, decision: Any, names: npt.NDArray[Any], answers: Any) -> E
             return lambda p: 1.0 - p  # every other class is equally far
         nodes = np.asarray(taxonomy.ids_of(model.classes_.tolist()))
         return _most_probable(nodes, len(answers))
+    if decision in _WITH_ACCURACY:
+        wrong, far = (_cost(model, one, names, answers) for one in ("best", _WITH_ACCURACY[decision]))
+        most = max(1, taxonomy.max_depth) if decision == "accuracy_and_tree_loss" else 1
+        return lambda p: wrong(p) + far(p) / most  # both are 1 at most
     nodes = np.asarray(taxonomy.ids_of(model.classes_.tolist()))
     asked = nodes if answers is None else answers
     key = f"{decision} of {'classes' if answers is None else 'nodes'}"
@@ -135,7 +168,7 @@ def _of_sets(model: Any, decision: Any, inner: bool) -> Decoder:
     if isinstance(decision, str) and decision == "best":
         found: Decoder = model.decoder_
         return found
-    if not isinstance(decision, str) or decision == "tree_loss":
+    if not isinstance(decision, str) or decision not in ("hierarchical_f1", "probable"):
         raise DataError(
             "with several labels per row choose decision='hierarchical_f1' (the label set of the largest expected "
             "F1), 'probable' (all labels more probable than not) or 'best'"

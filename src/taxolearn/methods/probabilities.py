@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from taxolearn.decoders import Decoder, Link, Sigmoids, Temperature, probability_blocks
 from taxolearn.errors import DataError
 from taxolearn.losses import LOSSES
-from taxolearn.methods.deciding import WORDS, check_decision, deciding, node_columns
+from taxolearn.methods.deciding import WORDS, check_decision, deciding, node_columns, rule_of
 from taxolearn.methods.fitting import CertifiedClassifier
 from taxolearn.methods.parameters import estimator, parameter
 from taxolearn.structure.names import show
@@ -54,9 +54,11 @@ class Probabilities(CertifiedClassifier):
         default="best",
         doc=(
             'Which class is answered: that of the "best" score, that of the least expected "tree_loss", or of the '
-            'largest expected "hierarchical_f1". With several labels per row "hierarchical_f1" is the label set of the '
-            'largest expected F1, and "probable" all labels more probable than not. Needs no other fit: it may be set '
-            "on a fitted model that has probabilities, or given to `predict`."
+            'largest expected "hierarchical_f1"; with "accuracy_and_tree_loss" and "accuracy_and_f1" being right and '
+            'being near count the same. With several labels per row "hierarchical_f1" is the label set of the '
+            'largest expected F1, and "probable" all labels more probable than not. The name of a metric that counts, '
+            'as "example_f1", takes the one of these that serves it. Needs no other fit: it may be set on a fitted '
+            "model that has probabilities, or given to `predict`."
         ),
         choices=WORDS,
         check=_decision,
@@ -142,6 +144,7 @@ class Probabilities(CertifiedClassifier):
 
     def _deciding(self, decision: Any, inner: bool = False) -> tuple[Decoder, npt.NDArray[Any]]:
         decision = check_decision(self.decision if decision is None else decision)
+        decision = rule_of(decision, several=self.decoder_.several)
         if isinstance(decision, str) and decision == "best" and not inner:
             return self.decoder_, self.classes_
         return deciding(self, decision, inner)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from taxolearn.decoders.calibrated_stops import Asked, Coverage, step_limits
+from taxolearn.decoders.calibrated_stops import Asked, Coverage, settle
 from taxolearn.decoders.coverage import softmax_slope
 from taxolearn.errors import DataError, LabelError
 from taxolearn.explain.explanation import Stop
@@ -314,7 +314,7 @@ def _stops_of(
 ) -> tuple[Any, ...]:
     probabilities, predicted, scores = block
     ladders = asked.ladders(probabilities, predicted, class_nodes, taxonomy)
-    allowed = step_limits(ladders, limits, taxonomy)
+    ladders, allowed = settle(ladders, limits, probabilities, class_nodes, taxonomy)
     unlike = kept.unlike(scores)
     rungs = np.where(unlike, 0, ladders.cut(allowed))
     rows = np.arange(len(rungs))

@@ -27,7 +27,8 @@ from taxolearn.solvers import Status
 STEP = 4.0  # from one C to the next
 C_RANGE = (1e-8, 1e8)
 _LOSER = 3.0  # standard errors below the best at which a candidate's path is not followed
-_CLEAR = 2.0  # standard errors by which a plain attempt must be beaten
+_CLEAR = 2.0  # standard errors by which a plain attempt must be beaten by one that is not
+_CLEAR_TO_PLAIN = 1.0  # the same by a plain attempt with another decision or C
 _FEW_ROWS = 100  # held-out rows below which nobody is left behind, and nothing is clear
 _PATH_ROWS = 200  # held-out rows that C is looked for on, if there are so many
 _MOST = 6  # that go on to the next fold
@@ -298,19 +299,33 @@ class Race:
         """Of the options within one standard error of the best that with the best second score, then the simplest.
 
         Unless the best plain option is not clearly worse, by the metric or by the second: then few rows have told
-        nothing, or there is nothing to tell, and it is taken.
+        nothing, or there is nothing to tell. The same is then looked for among the plain options, which need less to be
+        clear, and at last the best plain one with the first decision is taken.
         """
         options = list(self.options())
+        plain = [one for one in options if self._is_plain(one.attempt)]
+        first = [one for one in plain if one.decision == self.decisions[0]]
+        if not first:
+            return self._near_best(options)
+        safe = max(first, key=self._plain_order)
+        if self.n_held_out < _FEW_ROWS:
+            return safe
+        for some in (options, plain):
+            found = self._near_best(some)
+            if self._clearly_better(found, safe):
+                return found
+        return safe
+
+    def _near_best(self, options: Sequence[Option]) -> Option:
         best = max((option.score for option in options), key=_goodness)
-        found = min((one for one in options if one.score.within_one_error(best)), key=self._order)
-        plain = [one for one in options if self._is_plain(one.attempt) and one.decision == self.decisions[0]]
-        if not plain:
-            return found
-        safe = max(plain, key=self._plain_order)
-        clear = safe.score.errors_below(found.score) >= _CLEAR
+        return min((one for one in options if one.score.within_one_error(best)), key=self._order)
+
+    def _clearly_better(self, found: Option, safe: Option) -> bool:
+        enough = _CLEAR_TO_PLAIN if self._is_plain(found.attempt) else _CLEAR
+        clear = safe.score.errors_below(found.score) >= enough
         if found.second is not None:
-            clear |= safe.second.errors_below(found.second) >= _CLEAR
-        return found if clear and self.n_held_out >= _FEW_ROWS else safe
+            clear |= safe.second.errors_below(found.second) >= enough
+        return bool(clear)
 
     def _plain_order(self, option: Option) -> tuple[float, ...]:
         second = 0.0 if option.second is None else _goodness(option.second)
