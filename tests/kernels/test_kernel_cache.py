@@ -89,14 +89,16 @@ def test_the_first_compilation_is_told_and_what_was_kept_is_not() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
-def test_one_process_of_a_machine_compiles_at_a_time(tmp_path, monkeypatch):
-    """Workers of a cluster that begin at once: the others wait, and read what the first one kept."""
+def test_one_process_of_a_machine_compiles_a_kernel(tmp_path, monkeypatch):
+    """Workers of a cluster that begin at once: the others wait, and read what the first one kept; other kernels do not
+    wait."""
     import fcntl
 
     monkeypatch.setattr(_jit, "_cache_folder", lambda: tmp_path)
     outer, done = _jit.kernel(_outer), threading.Event()
-    with (tmp_path / "lock").open("w") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)  # as another process that compiles
+    with (tmp_path / f"{__name__}._outer.lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)  # as another process that compiles it
+        assert _jit.kernel(_plus_one)(1) == 2
         thread = threading.Thread(target=lambda: (outer(1), done.set()))
         thread.start()
         assert not done.wait(0.2)

@@ -25,7 +25,6 @@ except ImportError:  # not on Windows
 _KEPT = 4  # versions of the sources whose compiled kernels are kept
 _PREFIX = "kernels-"
 _CONFIG: Any = numba.config
-_depth = 0  # of kernels that are being compiled for each other, under Numba's lock
 
 
 def kernel(function: Any) -> Any:
@@ -41,14 +40,17 @@ def kernel(function: Any) -> Any:
 def _one_process_at_a_time(made: Any, folder: Path) -> Any:
     """Have a kernel compiled by one process of this machine, where several begin at once; the others read what it kept.
 
-    Numba's own lock is taken first, always, so that no two threads wait for each other.
+    Numba's own lock is taken first, always, so that no two threads wait for each other. Each kernel has its file: other
+    processes may compile other kernels meanwhile. A kernel holds its file while those that it calls are compiled, and
+    as no kernel calls itself on any way, no two processes wait for each other either.
     """
     if fcntl is None or not hasattr(made, "compile"):  # the compiler is off
         return made
     compiled = made.compile
+    place = folder / f"{made.py_func.__module__}.{made.py_func.__qualname__}.lock"
 
     def compile_alone(signature: Any) -> Any:
-        with global_compiler_lock, _alone(folder):
+        with global_compiler_lock, _alone(place):
             return compiled(signature)
 
     made.compile = compile_alone
@@ -56,21 +58,12 @@ def _one_process_at_a_time(made: Any, folder: Path) -> Any:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes from compiling: kernels that call others come here again, and go on."""
-    global _depth
-    lock = None
-    if _depth == 0:
+def _alone(place: Path) -> Iterator[None]:
+    """Keep other processes out for as long as this one is inside."""
+    with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):  # a file system without locks
-            lock = (folder / "lock").open("w")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-    _depth += 1
-    try:
+            fcntl.flock(held.enter_context(place.open("w")), fcntl.LOCK_EX)
         yield
-    finally:
-        _depth -= 1
-        if lock is not None:
-            lock.close()
 
 
 class _First(event.Listener):
