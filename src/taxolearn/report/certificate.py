@@ -15,12 +15,11 @@ _LONGEST_TITLE = 120
 def certificate(held: HeldOut) -> dict[str, Any]:
     """How far the learning problem is solved, as numbers and as sentences.
 
-        >>> from taxolearn import OneVsRestSVM
-        >>> from taxolearn.report.held_out import held_out
-    from taxolearn.terminal import cut
-        >>> model = OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"])
-        >>> certificate(held_out(model, [[2.0]], ["b"]))["sentences"][0]
-        'The learning problem was solved: its goal is proven to be within 0.01% of the best possible value.'
+    >>> from taxolearn import OneVsRestSVM
+    >>> from taxolearn.report.held_out import held_out
+    >>> model = OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"])
+    >>> certificate(held_out(model, [[2.0]], ["b"]))["sentences"][0]
+    'The learning problem was solved: its goal is proven to be within 0.01% of the best possible value.'
     """
     found = held.estimator.certificate_
     tol = float(getattr(held.estimator, "tol", math.nan))
@@ -66,11 +65,10 @@ def _percent(share: float) -> str:
 def trials(held: HeldOut) -> dict[str, Any]:
     """What was tried before this model was chosen: methods, and features of texts.
 
-        >>> from taxolearn import OneVsRestSVM
-        >>> from taxolearn.report.held_out import held_out
-    from taxolearn.terminal import cut
-        >>> trials(held_out(OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]), [[2.0]], ["b"]))["absent"]
-        'Nothing else was tried: the method and its features were given.'
+    >>> from taxolearn import OneVsRestSVM
+    >>> from taxolearn.report.held_out import held_out
+    >>> trials(held_out(OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]), [[2.0]], ["b"]))["absent"]
+    'Nothing else was tried: the method and its features were given.'
     """
     found: dict[str, Any] = {}
     selection = getattr(held.estimator, "trials_", None)

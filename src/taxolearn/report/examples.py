@@ -21,13 +21,12 @@ def examples(held: HeldOut, first: list[int], count: int) -> dict[str, Any]:
     """Rows of the costliest confusions, then rows drawn by chance; at each node of the answer's path its lead over
         the runner-up, and the words that made it.
 
-        >>> from taxolearn import OneVsRestSVM
-        >>> from taxolearn.report.held_out import held_out
-    from taxolearn.terminal import cut
-        >>> model = OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"])
-        >>> found = examples(held_out(model, [[2.0], [-2.0]], ["b", "b"]), [1], 2)
-        >>> [(entry["row"], entry["right"], entry["path"][0]["label"]) for entry in found["entries"]]
-        [(1, False, 'a'), (0, True, 'b')]
+    >>> from taxolearn import OneVsRestSVM
+    >>> from taxolearn.report.held_out import held_out
+    >>> model = OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"])
+    >>> found = examples(held_out(model, [[2.0], [-2.0]], ["b", "b"]), [1], 2)
+    >>> [(entry["row"], entry["right"], entry["path"][0]["label"]) for entry in found["entries"]]
+    [(1, False, 'a'), (0, True, 'b')]
     """
     drawn = np.random.default_rng(0).permutation(held.n_rows)[: 2 * count].tolist()
     rows = list(dict.fromkeys((*first[: (count + 1) // 2], *drawn)))[:count]
