@@ -19,7 +19,7 @@ _INTERCEPT = "(intercept)"
 
 def examples(held: HeldOut, first: list[int], count: int) -> dict[str, Any]:
     """Rows of the costliest confusions, then rows drawn by chance; at each node of the answer's path its lead over
-        the runner-up, and the words that made it.
+    the runner-up, and the words that made it.
 
     >>> from taxolearn import OneVsRestSVM
     >>> from taxolearn.report.held_out import held_out
