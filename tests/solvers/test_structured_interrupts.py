@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from taxolearn import Taxonomy
+from taxolearn.certificates import certify
 from taxolearn.engines import interrupts
 from taxolearn.losses import structured_hinge
 from taxolearn.objective import Objective
@@ -80,3 +81,11 @@ def test_a_press_near_the_end_leaves_a_solution_that_goes_on(name):
         again = solve(case, limits, Start(solution.dual, solution.state))
         assert again.status is Status.CONVERGED
         assert again.history[-1].primal == pytest.approx(whole.history[-1].primal, rel=2e-4)
+
+
+def test_a_shared_fit_that_is_cut_short_proves_more_than_nothing():
+    """After five passes the penalty of the dual is above its linear term, and a part of the dual proves more."""
+    case = objective(True)
+    solution = solve_shared(case, Limits(tol=0.0, max_iter=5))
+    assert solution.history[-1].dual > 0.0
+    assert certify(case, solution).dual == pytest.approx(solution.history[-1].dual, rel=1e-9)

@@ -96,7 +96,8 @@ class _Turn(NamedTuple):
     scale: Array  # the a that suits u best
     corner: Array  # the allowed a of the largest penalty
     primal: float  # the joint objective at u and `scale`
-    bound: float  # below the joint optimum
+    bound: float  # below the joint optimum,
+    share: float  # reached by this share of the dual
 
 
 @dataclass
@@ -180,8 +181,11 @@ class Alternation:
         penalty = _penalty(squares, self.scale)
         largest, corner = self._largest_penalty(solution)
         primal = last.primal - penalty + _penalty(squares, scale)
-        bound = solution.details["linear"] - 0.5 * largest
-        return _Turn(solution, solution.dual, self.scale, tol, scale, corner, primal, bound)
+        # of a dual that is cut short a part may prove more: its term is linear in it, its largest penalty quadratic
+        linear = solution.details["linear"]
+        share = min(1.0, max(0.0, linear / largest)) if largest > 0 else 1.0
+        bound = share * linear - 0.5 * share**2 * largest
+        return _Turn(solution, solution.dual, self.scale, tol, scale, corner, primal, bound, share)
 
     def turn_of_vectors(self, tol: float, max_iter: int) -> Solution:
         """The best u for the scales as they are."""
@@ -206,7 +210,7 @@ class Alternation:
     def _keep_if_best(self, turn: _Turn) -> bool:
         """Keep the best of both bounds; whether the primal fell."""
         if turn.bound > self.lower:
-            self.lower, self.best_dual = turn.bound, turn.dual
+            self.lower, self.best_dual = turn.bound, turn.dual if turn.share == 1.0 else turn.share * turn.dual
         enough = self.best is None or self.primal - turn.primal > _ENOUGH_GAIN * (self.primal - self.lower)
         self.pace.slow = 0 if enough else self.pace.slow + 1
         gained = self.best is None or turn.primal < self.primal
