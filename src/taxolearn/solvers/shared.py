@@ -210,7 +210,10 @@ class Alternation:
     def _keep_if_best(self, turn: _Turn) -> bool:
         """Keep the best of both bounds; whether the primal fell."""
         if turn.bound > self.lower:
-            self.lower, self.best_dual = turn.bound, turn.dual if turn.share == 1.0 else turn.share * turn.dual
+            self.lower, self.best_dual = (
+                turn.bound,
+                turn.dual if turn.share == 1.0 else turn.share * turn.dual,
+            )
         enough = self.best is None or self.primal - turn.primal > _ENOUGH_GAIN * (self.primal - self.lower)
         self.pace.slow = 0 if enough else self.pace.slow + 1
         gained = self.best is None or turn.primal < self.primal
