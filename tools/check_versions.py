@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[1]
 PLACE = ROOT / ".versions"
 PYTHONS = ("python3.11", "python3.12", "python3.13")
 EXTRAS = ("parquet", "networkx", "skos", "obo", "plot", "serve", "words")
-TOOLS = ("pytest", "pytest-xdist", "hypothesis", "pandas", "polars", "httpx2", "jsonschema")  # any version
+# any version; starlette's client for tests needs httpx where it is old, and httpx2 where it is new
+TOOLS = ("pytest", "pytest-xdist", "hypothesis", "pandas", "polars", "httpx", "httpx2", "jsonschema")
 # sharp and quick: every method learns, is saved and answers; tables and published files are read; the command line
 # runs, a report is made, the server answers
 TESTS = (
