@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -10,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+
+gc.disable()  # until all tests are collected: a quarter of that time went by looking for garbage
 
 if os.environ.get("NUMBA_DISABLE_JIT") != "1":
     # kernels are kept between runs, not among those of the user
@@ -49,6 +52,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return 2 if item.path.stem == "test_sklearn_checks" else int(_COMPILING.isdisjoint(item.path.parts))
 
     items.sort(key=turn)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: no search for garbage goes through it."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

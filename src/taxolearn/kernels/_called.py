@@ -30,7 +30,6 @@ class _Part(codegen.JITCodeLibrary):  # type: ignore[misc]
     def finalize(self) -> None:
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalize_dynamic_globals()
         self._finalized = True
@@ -50,7 +49,6 @@ class _PartLowering(NativeLowering):  # type: ignore[misc]
             state.library
         ].copy  # Numba wants a built-in function as a name for the part; nobody calls it
         state.targetctx.insert_user_function(entry, state.cr.fndesc, [state.library])
-        state.reload_init.extend(state.library._reload_init)
         state["cr"] = state.cr._replace(cfunc=entry)
         return True
 
