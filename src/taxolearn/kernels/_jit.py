@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import os
 import shutil
@@ -15,6 +16,8 @@ from typing import Any
 import numba
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
+
+from taxolearn.kernels._called import WHOLE_OPTIONS, called_as_part
 
 fcntl: Any
 try:
@@ -30,39 +33,51 @@ _CONFIG: Any = numba.config
 def kernel(function: Any) -> Any:
     """Compile an array-only function; it runs without the interpreter's lock."""
     folder = _cache_folder()
-    if folder is None:
-        return numba.njit(nogil=True)(function)
     with _numba_keeps_in(folder):
-        made = numba.njit(nogil=True, cache=True)(function)
-    return _one_process_at_a_time(made, folder)
+        made = numba.njit(nogil=True, cache=folder is not None, **WHOLE_OPTIONS)(function)
+    if not hasattr(made, "compile"):  # the compiler is off
+        return made
+    _compile_by_itself(made, folder)
+    return called_as_part(made)
 
 
-def _one_process_at_a_time(made: Any, folder: Path) -> Any:
+def _compile_by_itself(made: Any, folder: Path | None) -> None:
     """Have a kernel compiled by one process of this machine, where several begin at once; the others read what it kept.
 
     Numba's own lock is taken first, always, so that no two threads wait for each other. Each kernel has its file: other
     processes may compile other kernels meanwhile. A kernel holds its file while those that it calls are compiled, and
     as no kernel calls itself on any way, no two processes wait for each other either.
     """
-    if fcntl is None or not hasattr(made, "compile"):  # the compiler is off
-        return made
     compiled = made.compile
-    place = folder / f"{made.py_func.__module__}.{made.py_func.__qualname__}.lock"
+    place = folder and folder / f"{made.py_func.__module__}.{made.py_func.__qualname__}.lock"
 
     def compile_alone(signature: Any) -> Any:
-        with global_compiler_lock, _alone(place):
+        with global_compiler_lock, _alone(place), _no_collection():
             return compiled(signature)
 
     made.compile = compile_alone
-    return made
 
 
 @contextlib.contextmanager
-def _alone(place: Path) -> Iterator[None]:
+def _no_collection() -> Iterator[None]:
+    """Look for no garbage meanwhile: the compiler makes objects by the million, hardly any of them garbage yet, and a
+    tenth of its time and more went by looking at them."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def _alone(place: Path | None) -> Iterator[None]:
     """Keep other processes out for as long as this one is inside."""
     with contextlib.ExitStack() as held:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(held.enter_context(place.open("w")), fcntl.LOCK_EX)
+        if place is not None and fcntl is not None:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(held.enter_context(place.open("w")), fcntl.LOCK_EX)
         yield
 
 
@@ -138,10 +153,10 @@ def _made(home: Path, name: str) -> Path | None:
 
 
 @contextlib.contextmanager
-def _numba_keeps_in(folder: Path) -> Iterator[None]:
+def _numba_keeps_in(folder: Path | None) -> Iterator[None]:
     """Numba asks for its folder when a function is decorated; the kernels of others stay where they are."""
     before = _CONFIG.CACHE_DIR
-    _CONFIG.CACHE_DIR = str(folder)
+    _CONFIG.CACHE_DIR = str(folder or before)
     try:
         yield
     finally:

@@ -11,7 +11,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import intrinsic
+
+from taxolearn.kernels._called import part, scalar
 
 _AHEAD = 8  # features whose lines are fetched ahead
 _LINE = 64  # bytes
@@ -38,12 +40,12 @@ def _lanes(width: int) -> Any:
         return signature, lambda *given: _build(width, *given)
 
     compiled: Any = intrinsic(typed)
-    plain = register_jitable(_plain)
+    plain = scalar(_plain)
 
     def lanes(indices, data, first, last, weights, at, out):
         _plain(indices, data, first, last, weights, at, out, width)
 
-    @overload(lanes)
+    @part(lanes)
     def choose(indices, data, first, last, weights, at, out):
         if weights.layout != "C" or out.layout != "C":
             return lambda indices, data, first, last, weights, at, out: plain(

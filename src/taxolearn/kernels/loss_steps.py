@@ -11,12 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.extending import overload, register_jitable
 
-
-def scalar(function: Any) -> Any:
-    """A plain scalar function that compiled ones may call."""
-    return register_jitable(function)
+from taxolearn.kernels._called import part
 
 
 def _method(loss: Any, name: str) -> Any:
@@ -30,7 +26,7 @@ def loss_value(loss: Any, margin: Any) -> Any:
     return type(loss).kernel_value(loss, margin)
 
 
-@overload(loss_value)
+@part(loss_value)
 def _loss_value(loss: Any, margin: Any) -> Any:
     return _method(loss, "kernel_value")
 
@@ -40,7 +36,7 @@ def loss_conjugate(loss: Any, dual: Any, weight: Any) -> Any:
     return type(loss).kernel_conjugate(loss, dual, weight)
 
 
-@overload(loss_conjugate)
+@part(loss_conjugate)
 def _loss_conjugate(loss: Any, dual: Any, weight: Any) -> Any:
     return _method(loss, "kernel_conjugate")
 
@@ -50,7 +46,7 @@ def conjugate_derivative(loss: Any, dual: Any, weight: Any) -> Any:
     return type(loss).kernel_derivative(loss, dual, weight)
 
 
-@overload(conjugate_derivative)
+@part(conjugate_derivative)
 def _conjugate_derivative(loss: Any, dual: Any, weight: Any) -> Any:
     return _method(loss, "kernel_derivative")
 
@@ -60,7 +56,7 @@ def conjugate_curvature(loss: Any, dual: Any, weight: Any) -> Any:
     return type(loss).kernel_curvature(loss, dual, weight)
 
 
-@overload(conjugate_curvature)
+@part(conjugate_curvature)
 def _conjugate_curvature(loss: Any, dual: Any, weight: Any) -> Any:
     return _method(loss, "kernel_curvature")
 
@@ -70,7 +66,7 @@ def dual_upper(loss: Any, weight: Any) -> Any:
     return type(loss).kernel_upper(loss, weight)
 
 
-@overload(dual_upper)
+@part(dual_upper)
 def _dual_upper(loss: Any, weight: Any) -> Any:
     return _method(loss, "kernel_upper")
 
@@ -80,6 +76,6 @@ def dual_step(loss: Any, dual: Any, margin: Any, curvature: Any, weight: Any) ->
     return type(loss).kernel_step(loss, dual, margin, curvature, weight)
 
 
-@overload(dual_step)
+@part(dual_step)
 def _dual_step(loss: Any, dual: Any, margin: Any, curvature: Any, weight: Any) -> Any:
     return _method(loss, "kernel_step")

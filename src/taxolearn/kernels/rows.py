@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba.extending import overload
 
+from taxolearn.kernels._called import part
 from taxolearn.kernels._jit import kernel
 from taxolearn.kernels.lanes import add_narrow, add_wide, add_widest
 
@@ -87,7 +87,7 @@ def _by_layout(
         # numba wants the overload to have the stub's own argument names
         chooser: dict[str, Any] = {"_choose": _choose, "sparse": sparse, "dense": dense, "gram": gram}
         exec(f"def choose({', '.join(arguments)}):\n    return _choose(rows, sparse, dense, gram)", chooser)
-        overload(stub)(chooser["choose"])
+        part(stub)(chooser["choose"])
         return stub
 
     return decorate

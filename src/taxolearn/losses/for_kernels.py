@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from taxolearn.kernels.loss_steps import scalar
+from taxolearn.kernels._called import scalar
 from taxolearn.losses.hinge import Hinge
 from taxolearn.losses.logistic import Logistic
 from taxolearn.losses.squared_hinge import SquaredHinge
