@@ -1,0 +1,97 @@
+"""Which of the options of a race is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from taxolearn.selection.attempts import Attempt, Option
+from taxolearn.selection.measures import Score
+
+_CLEAR = 2.0  # standard errors by which a plain attempt must be beaten by one that is not
+_CLEAR_TO_PLAIN = 1.0  # the same by a plain attempt with another decision or C
+_BELOW = 2.0  # standard errors below the best plain option that a guard may be
+
+
+class Choice:
+    """The rule, for options of these decisions; `plain` tells the attempts that others must clearly beat.
+
+    >>> from taxolearn.selection.measures import Measure
+    >>> import numpy as np
+    >>> truth, none = np.array(["a", "b"]), np.array(["c", "c"])
+    >>> right, wrong = (Measure("accuracy", None)(truth, answers) for answers in (truth, none))
+    >>> options = [Option(Attempt(k, 1.0), "best", score, None) for k, score in enumerate((wrong, right))]
+    >>> Choice(("best",), lambda attempt: True).of(options, few=False).attempt.candidate
+    1
+    """
+
+    def __init__(self, decisions: Sequence[str], plain: Callable[[Attempt], bool]) -> None:
+        self._decisions, self._plain = decisions, plain
+
+    def of(self, options: Sequence[Option], *, few: bool) -> Option:
+        """Of the options within one standard error of the best that with the best second score, then the simplest.
+
+        Unless the best plain option is not clearly worse, by the metric or by the second: then rows that were too `few`
+        have told nothing, or there is nothing to tell. The same is then looked for among the plain options, which need
+        less to be clear, and at last the best plain one with the first decision is taken. Options with a guard that is
+        clearly below that of the best plain one are not looked at.
+        """
+        plain = [one for one in options if self._plain(one.attempt)]
+        first = [one for one in plain if one.decision == self._decisions[0]]
+        if not first:
+            return self._near_best(options)
+        safe = max(first, key=_safe_order)
+        if few:
+            return safe
+        for some in (options, plain):
+            some = [one for one in some if _guarded(one, safe)]
+            found = self._near_best(some)
+            if self._clearly_better(found, safe):
+                return found
+        return safe
+
+    def _near_best(self, options: Sequence[Option]) -> Option:
+        best = max((option.score for option in options), key=goodness)
+        return min((one for one in options if one.score.within_one_error(best)), key=self._order)
+
+    def _clearly_better(self, found: Option, safe: Option) -> bool:
+        enough = _CLEAR_TO_PLAIN if self._plain(found.attempt) else _CLEAR
+        clear = safe.score.errors_below(found.score) >= enough
+        if found.second is not None:
+            clear |= safe.second.errors_below(found.second) >= enough
+        return bool(clear)
+
+    def _order(self, option: Option) -> tuple[float, ...]:
+        second = 0.0 if option.second is None else -goodness(option.second)
+        rank = self._decisions.index(option.decision)
+        return (
+            round(second, 12),
+            -round(goodness(option.score), 12),
+            option.attempt.candidate,
+            rank,
+            option.attempt.C,
+        )
+
+
+def _guarded(option: Option, safe: Option) -> bool:
+    pairs = zip(option.guards, safe.guards, strict=True)
+    return all(mine.errors_below(other) <= _BELOW for mine, other in pairs)
+
+
+def _safe_order(option: Option) -> tuple[float, ...]:
+    second = 0.0 if option.second is None else goodness(option.second)
+    return (
+        round(goodness(option.score), 12),
+        round(second, 12),
+        -option.attempt.candidate,
+        -option.attempt.C,
+    )
+
+
+def goodness(score: Score) -> float:
+    """A score that is larger where it is better.
+
+    >>> import numpy as np
+    >>> goodness(Score(0.5, lambda: np.zeros(1), np.ones(1), lower_is_better=True))
+    -0.5
+    """
+    return score.sign * score.value
