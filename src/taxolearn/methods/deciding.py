@@ -28,6 +28,7 @@ from taxolearn.structure.names import show
 Floats = npt.NDArray[np.float64]
 _RULES = (
     "best", "tree_loss", "hierarchical_f1", "label_f1", "probable", "accuracy_and_tree_loss", "accuracy_and_f1",
+    "mostly_accuracy_and_tree_loss", "mostly_accuracy_and_f1",
 )  # fmt: skip
 # metric that counts -> the rule that serves it: with one label per row, with several. Of one label all flat F1 are
 # accuracy; a whole set of independent labels is right most often if each is; sets of the largest expected F1 were
@@ -44,7 +45,13 @@ SERVED = {
 }
 WORDS = (*_RULES, *SERVED)
 _OF_TREES: dict[str, Any] = {"tree_loss": TreeLoss, "hierarchical_f1": HierarchicalF1}
-_WITH_ACCURACY = {"accuracy_and_tree_loss": "tree_loss", "accuracy_and_f1": "hierarchical_f1"}
+# what counts besides being right, and how many times as much being right counts
+_WITH_ACCURACY = {
+    "accuracy_and_tree_loss": ("tree_loss", 1.0),
+    "accuracy_and_f1": ("hierarchical_f1", 1.0),
+    "mostly_accuracy_and_tree_loss": ("tree_loss", 3.0),
+    "mostly_accuracy_and_f1": ("hierarchical_f1", 3.0),
+}
 
 
 def check_decision(decision: Any) -> Any:
@@ -54,7 +61,8 @@ def check_decision(decision: Any) -> Any:
     Traceback (most recent call last):
     ...
     taxolearn.errors.DataError: decision='cheapest' is not known; choose 'best', 'tree_loss', 'hierarchical_f1', \
-'label_f1', 'probable', 'accuracy_and_tree_loss', 'accuracy_and_f1', a metric that counts ('accuracy', \
+'label_f1', 'probable', 'accuracy_and_tree_loss', 'accuracy_and_f1', 'mostly_accuracy_and_tree_loss', \
+'mostly_accuracy_and_f1', a metric that counts ('accuracy', \
 'zero_one_loss', 'example_f1', 'jaccard', 'micro_f1', 'macro_f1', 'lca_f1'), \
 a table of costs, or a function of the true and the answered name
     """
@@ -114,9 +122,10 @@ def _cost(model: Any, decision: Any, names: npt.NDArray[Any], answers: Any) -> E
         nodes = np.asarray(taxonomy.ids_of(model.classes_.tolist()))
         return _most_probable(nodes, len(answers))
     if decision in _WITH_ACCURACY:
-        wrong, far = (_cost(model, one, names, answers) for one in ("best", _WITH_ACCURACY[decision]))
-        most = max(1, taxonomy.max_depth) if decision == "accuracy_and_tree_loss" else 1
-        return lambda p: wrong(p) + far(p) / most  # both are 1 at most
+        near, times = _WITH_ACCURACY[decision]
+        wrong, far = (_cost(model, one, names, answers) for one in ("best", near))
+        most = times * (max(1, taxonomy.max_depth) if near == "tree_loss" else 1)
+        return lambda p: wrong(p) + far(p) / most  # but for the times both are 1 at most
     nodes = np.asarray(taxonomy.ids_of(model.classes_.tolist()))
     asked = nodes if answers is None else answers
     key = f"{decision} of {'classes' if answers is None else 'nodes'}"

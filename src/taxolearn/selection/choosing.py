@@ -9,7 +9,6 @@ from taxolearn.selection.measures import Score
 
 _CLEAR = 2.0  # standard errors by which a plain attempt must be beaten by one that is not
 _CLEAR_TO_PLAIN = 1.0  # the same by a plain attempt with another decision or C
-_BELOW = 2.0  # standard errors below the best plain option that a guard may be
 
 
 class Choice:
@@ -30,10 +29,12 @@ class Choice:
     def of(self, options: Sequence[Option], *, few: bool) -> Option:
         """Of the options within one standard error of the best that with the best second score, then the simplest.
 
+        None that is below the best plain option by more than one standard error of their difference, row by row, is
+        looked at: what a better method has won may be given for the second score, but no more.
         Unless the best plain option is not clearly worse, by the metric or by the second: then rows that were too `few`
         have told nothing, or there is nothing to tell. The same is then looked for among the plain options, which need
-        less to be clear, and at last the best plain one with the first decision is taken. Options with a guard that is
-        clearly below that of the best plain one are not looked at.
+        less to be clear, and at last the best plain one with the first decision is taken. Nor are options looked at
+        with a guard that is so far below the best which plain ones have that are about as good.
         """
         plain = [one for one in options if self._plain(one.attempt)]
         first = [one for one in plain if one.decision == self._decisions[0]]
@@ -42,9 +43,9 @@ class Choice:
         safe = max(first, key=_safe_order)
         if few:
             return safe
+        floors = _floors([one for one in first if _about_as_good(one.score, safe.score)])
         for some in (options, plain):
-            some = [one for one in some if _guarded(one, safe)]
-            found = self._near_best(some)
+            found = self._near_best([one for one in some if _keeps(one, safe, floors)] or [safe])
             if self._clearly_better(found, safe):
                 return found
         return safe
@@ -72,9 +73,20 @@ class Choice:
         )
 
 
-def _guarded(option: Option, safe: Option) -> bool:
-    pairs = zip(option.guards, safe.guards, strict=True)
-    return all(mine.errors_below(other) <= _BELOW for mine, other in pairs)
+def _about_as_good(score: Score, other: Score) -> bool:
+    """Not below another by more than one standard error of their difference."""
+    return score.errors_below(other) <= 1.0
+
+
+def _floors(options: Sequence[Option]) -> list[Score]:
+    """The best of each guard."""
+    return [max(scores, key=goodness) for scores in zip(*(one.guards for one in options), strict=True)]
+
+
+def _keeps(option: Option, safe: Option, floors: Sequence[Score]) -> bool:
+    """Whether an option keeps what the best plain ones have."""
+    pairs = [(option.score, safe.score), *zip(option.guards, floors, strict=True)]
+    return all(_about_as_good(mine, other) for mine, other in pairs)
 
 
 def _safe_order(option: Option) -> tuple[float, ...]:

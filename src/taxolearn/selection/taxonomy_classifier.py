@@ -44,7 +44,10 @@ from taxolearn.structure import Taxonomy
 _HELD_OUT = 0.2
 _ENOUGH_HELD_OUT = 2000  # held-out rows: with fewer, further folds are held out by turns
 _SMALL = 2**22  # entries of X times classes up to which a search has no limit
-_DECISIONS = ("best", "accuracy_and_f1", "accuracy_and_tree_loss", "hierarchical_f1", "tree_loss")
+_DECISIONS = (
+    "best", "mostly_accuracy_and_f1", "mostly_accuracy_and_tree_loss", "accuracy_and_f1", "accuracy_and_tree_loss",
+    "hierarchical_f1", "tree_loss",
+)  # fmt: skip
 _DECISIONS_OF_SETS = ("best", "hierarchical_f1", "probable")
 _DECISION_OF_OPEN_SETS = "label_f1"  # where labels come without their ancestors
 _SECOND, _SECOND_OF_SETS = "tree_loss", "macro_f1"  # among those within one standard error
@@ -77,10 +80,10 @@ class TaxonomyClassifier(VectorClassifier):
 
     Some of the library's methods, flat ones among them, are fitted without a fifth of the rows and asked about these;
     with few rows the fifths take turns. Each goes along C from the last fit on while its answers get better, and ends
-    early when it is far behind. Of all that are within one standard error of the best `scoring` (of the difference, row
-    by row) the one with the least tree loss is chosen, then the simplest. The best flat one is taken unless it is
-    beaten on a hundred rows, by two standard errors, or by one if only the decision or C differ; with fewer rows only
-    flat ones are tried. It is then fitted on all rows and certified;
+    early when it is far behind. Of all that are within one standard error of the best `scoring`, and of the best flat
+    one (row by row), the one with the least tree loss is chosen, then the simplest. The best flat one is taken unless
+    it is beaten on a hundred rows, by two standard errors, or by one if only the decision or C differ; with fewer rows
+    only flat ones are tried. It is then fitted on all rows and certified;
     its probabilities are calibrated by the scores of held-out rows. Where every class has a single row nothing can be
     held out: the flat SVM is learned, without probabilities.
 
