@@ -31,6 +31,9 @@ from taxolearn.text import TextFeatures
 
 COLUMNS = ("ngrams", "embeddings", "both", "both+names", "auto")
 METHODS = {"flat": OneVsRestSVM, "tree": NormalizedHierarchicalSVM}
+# The tree method is solved less exactly than by default (1e-3) where there are more than a thousand classes: on
+# ICD-10-CM with 1 row per class 14 CPU s instead of 45, and 58.2 right answers of 100 with either.
+TREE_TOL = {"amazon": 1e-2, "icd": 1e-2}
 NGRAMS = {"sublinear_tf": True}
 LEVEL_OF_SIGNIFICANCE = 0.05
 SETS, SEEDS = ("trec", "news", "amazon", "icd"), 5
@@ -57,6 +60,7 @@ TREC_NAMES = {
 
 
 class Texts(NamedTuple):
+    name: str
     train: list[str]
     y: np.ndarray[Any, Any]
     test: list[str]
@@ -80,6 +84,7 @@ def read(folder: str, name: str) -> Texts:
         data = load_icd10cm()
         tree = data.taxonomy
         return Texts(
+            name,
             data.train.texts,
             np.array(data.train.y),
             data.test.texts,
@@ -102,8 +107,8 @@ def read(folder: str, name: str) -> Texts:
         used = {node for label in labels for node in tree.path(label)}
         tree = Taxonomy.from_edges([edge for edge in tree.edges if set(edge) <= used])
         pairs = [([t for t, _ in part], np.array([y for _, y in part])) for part in rows]
-        return Texts(*pairs[0], *pairs[1], tree, given)
-    return Texts(list(train.texts), single(train.y), list(test.texts), single(test.y), tree, given)
+        return Texts(name, *pairs[0], *pairs[1], tree, given)
+    return Texts(name, list(train.texts), single(train.y), list(test.texts), single(test.y), tree, given)
 
 
 def sample(y: np.ndarray[Any, Any], rows: int | None, seed: int) -> list[int]:
@@ -119,6 +124,8 @@ def sample(y: np.ndarray[Any, Any], rows: int | None, seed: int) -> list[int]:
 
 def classifier(column: str, method: str, data: Texts, seed: int) -> TextClassifier:
     estimator = METHODS[method](data.taxonomy, random_state=seed)
+    if method == "tree" and data.name in TREE_TOL:
+        estimator.set_params(tol=TREE_TOL[data.name])
     if column == "auto":
         return TextClassifier(estimator, "auto", random_state=seed, label_texts=data.label_texts)
     features = {

@@ -63,11 +63,7 @@ TITLES = {
     "generated_10000": "generated, 10,000 leaves",
     "generated_50000": "generated, 50,000 leaves",
 }
-WHY = {
-    "time": "over the limit of {limit_seconds:g} CPU s",
-    "memory": "over the limit of {limit_gb:g} GB",
-    "error": "{said}",
-}
+CUT = {"time": "cut after {limit_seconds:g} CPU s", "memory": "cut at {limit_gb:g} GB"}
 HEAD = (HERE / "head.md").read_text(encoding="utf-8")
 
 
@@ -103,12 +99,18 @@ def name_of(line: dict[str, Any]) -> str:
 
 
 def table(lines: Sequence[dict[str, Any]], columns: Sequence[Column]) -> list[str]:
-    best = {column.key: {id(line) for line in winners(lines, column)} for column in columns}
+    """A line per entrant; who was cut has the limit in place of figures."""
+    done = [line for line in lines if line["status"] not in CUT]
+    best = {column.key: {id(line) for line in winners(done, column)} for column in columns}
     text = [
         "| | " + " | ".join(column.title for column in columns) + " |",
         "|---" * (len(columns) + 1) + "|",
     ]
     for line in lines:
+        if line["status"] in CUT:
+            told = CUT[line["status"]].format(**line)
+            text.append(f"| {name_of(line)} | {told} |" + " |" * (len(columns) - 1))
+            continue
         cells = [column.shown(line) for column in columns]
         bold = [
             f"**{cell}**" if id(line) in best[c.key] else cell for cell, c in zip(cells, columns, strict=True)
@@ -125,19 +127,16 @@ def section(name: str, lines: Sequence[dict[str, Any]]) -> list[str]:
         f"{facts['rows']:,} rows to learn from, {facts['test_rows']:,} to answer, {facts['features']:,} features, "
         f"{facts['classes']:,} classes, {facts['nodes']:,} nodes.\n",
     ]
+    tried = [line for line in lines if line["status"] != "error"]
     if done:
-        text += table(done, columns_of(done, QUALITY))
-        text += ["", *table(done, columns_of(done, COST)), ""]
+        text += table(tried, columns_of(done, QUALITY))
+        text += ["", *table(tried, columns_of(done, COST)), ""]
         text += [f"![{TITLES.get(name, name)}: quality against CPU seconds](images/peers/{name}.svg)\n"]
     notes = [f"{line['entrant']}: {line['notes']}" for line in done if line.get("notes")]
     if notes:
         text += ["Notes of the runs:", "", *(f"- {note}." for note in notes), ""]
-    failed = [line for line in lines if line["status"] != "ok"]
-    if failed:
-        text += [f"- {line['entrant']}: {WHY[line['status']].format(**line)[:120]}." for line in failed] + [
-            ""
-        ]
-    return text
+    failed = [f"- {line['entrant']}: {line['said'][:120]}." for line in lines if line["status"] == "error"]
+    return [*text, *failed, ""] if failed else text
 
 
 def missing(lines: Sequence[dict[str, Any]], everything: Sequence[dict[str, Any]]) -> list[str]:

@@ -108,12 +108,18 @@ def test_what_failed_is_said():
     lines = [
         line("A"),
         line("B", status="time", limit_seconds=300.0),
-        line("C", status="error", said="no memory"),
+        line("C", status="memory", limit_gb=8.0, accuracy=0.99),
+        line("D", status="error", said="no such package"),
     ]
-    text = "\n".join(page.section("clef", lines))
-    assert "- B: over the limit of 300 CPU s." in text
-    assert "- C: no memory." in text
-    assert "| B |" not in text
+    text = page.section("clef", lines)
+    for place in [k for k, each in enumerate(text) if each.startswith("|---")]:
+        columns = text[place].count("|") - 1
+        assert text[place + 2].startswith("| B | cut after 300 CPU s |")
+        assert text[place + 3].startswith("| C | cut at 8 GB |")
+        assert all(each.count("|") - 1 == columns for each in text[place + 1 : place + 4])
+        assert "**" in text[place + 1]  # who was cut wins nothing
+    assert "- D: no such package." in text
+    assert "| D |" not in "\n".join(text)
 
 
 def test_the_newest_line_of_an_entrant_counts(tmp_path):

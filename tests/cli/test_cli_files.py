@@ -214,6 +214,16 @@ def test_rare_labels_that_look_like_frequent_ones(tmp_path: Path, capsys: pytest
     assert "the label 'history ' differs in blanks or case from 'History'" in out
 
 
+def test_a_long_way_in_common_makes_no_typo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    above = "Diseases of the circulatory system > Diseases of arteries, arterioles and capillaries"
+    rows = [f'text {k},"{above} > Atherosclerosis"' for k in range(20)]
+    rows += [f'a clot,"{above} > Atheroembolism"', f'a typo,"{above} > Atheroscelrosis"']
+    (tmp_path / "rows.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    assert run(["check", str(tmp_path / "rows.csv"), "--json"]) == 1
+    found = [entry for entry in json.loads(capsys.readouterr().out) if "may be a typo" in entry["what"]]
+    assert [entry["line"] for entry in found] == [23]
+
+
 def test_every_sentence_is_answered(text_model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["predict", text_model, "-s", "meow", "-s", "woof"]) == 0
     answers = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

@@ -148,19 +148,20 @@ def test_decisions_need_probabilities_and_inner_nodes_a_taxonomy() -> None:
 
 
 @pytest.mark.parametrize("inner", [False, True], ids=["classes", "nodes"])
-def test_being_right_and_being_near_count_the_same(inner: bool) -> None:
-    """The same as a table of both costs, each 1 at most."""
+@pytest.mark.parametrize(("mostly", "times"), [("", 1), ("mostly_", 3)])
+def test_being_right_and_being_near_count(inner: bool, mostly: str, times: int) -> None:
+    """The same as a table of both costs, each 1 at most; being right counts the same, or three times as much."""
     model, X = fitted()
     farthest = TREE.max_depth
 
     def by_distance(true: Any, answered: Any) -> float:
-        return (true != answered) + tree_loss([true], [answered], TREE) / farthest
+        return times * (true != answered) + tree_loss([true], [answered], TREE) / farthest
 
     def by_f1(true: Any, answered: Any) -> float:
-        return (true != answered) + f1_cost([true], [answered], TREE)
+        return times * (true != answered) + f1_cost([true], [answered], TREE)
 
     near = np.random.default_rng(1).normal(size=(40, X.shape[1]))
     for word, cost in (("accuracy_and_tree_loss", by_distance), ("accuracy_and_f1", by_f1)):
-        found = model.predict(near, decision=word, inner=inner)
+        found = model.predict(near, decision=mostly + word, inner=inner)
         assert found.tolist() == model.predict(near, decision=cost, inner=inner).tolist()
     assert found.tolist() != model.predict(near, decision="best").tolist()

@@ -44,6 +44,31 @@ def test_answers_have_ancestors_where_rows_had_them(closed: bool, tmp_path: Any)
     assert all(model.predict(X, decision="hierarchical_f1"))  # no row without a label
 
 
+def test_the_largest_expected_f1_of_labels_alone_by_brute_force() -> None:
+    """Labels without their ancestors: example-F1 does not count these, and inner labels exclude no labels below."""
+    _, y = data(closed=False)
+    y = [sorted({*row, "Cat"}) if k % 3 == 0 else row for k, row in enumerate(y)]
+    X = np.random.default_rng(2).normal(size=(80, 6))  # of noise: sure of nothing
+    model = OneVsRestSVM(taxonomy=TREE, probability=True, random_state=0).fit(X, y)
+    names, p = model.classes_.tolist(), model.predict_proba(X[:20])
+    n = len(names)
+    truths = [{names[j] for j in range(n) if bits >> j & 1} for bits in range(2**n)]
+    overlap = np.array(
+        [[2 * len(a & b) / (len(a) + len(b)) if a or b else 1.0 for b in truths] for a in truths]
+    )
+    member = np.array([[name in one for name in names] for one in truths])
+    for row, chances in zip(model.predict(X[:20], decision="label_f1"), p, strict=True):
+        value = overlap @ np.where(member, chances, 1.0 - chances).prod(axis=1)
+        assert value[truths.index({*row})] == pytest.approx(value[1:].max(), abs=1e-9)
+    assert model.predict(X, decision="label_f1") != model.predict(X, decision="hierarchical_f1")
+    X, y = data(closed=True)
+    model = OneVsRestSVM(taxonomy=TREE, probability=True, random_state=0).fit(X, y)
+    assert model.predict(X, decision="label_f1") == model.predict(X, decision="hierarchical_f1")
+    single = OneVsRestSVM(taxonomy=TREE, probability=True, random_state=0).fit(X, [row[-1] for row in y])
+    with pytest.raises(DataError, match="'label_f1' is for several labels per row"):
+        single.predict(X, decision="label_f1")
+
+
 def test_probable_labels_are_those_above_one_half() -> None:
     X, y = data(closed=True)
     model = OneVsRestSVM(taxonomy=TREE, probability=True, random_state=0, empty_sets="allow").fit(X, y)
@@ -80,7 +105,7 @@ def test_costs_of_single_answers_are_refused(decision: Any) -> None:
 
 @pytest.mark.parametrize(
     ("metric", "rule"),
-    [("accuracy", "probable"), ("example_f1", "hierarchical_f1"), ("macro_f1", "hierarchical_f1")],
+    [("accuracy", "probable"), ("example_f1", "label_f1"), ("macro_f1", "label_f1")],
 )
 def test_the_metric_that_counts_names_the_rule(metric: str, rule: str) -> None:
     X, y = data(closed=False)

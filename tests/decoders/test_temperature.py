@@ -41,6 +41,17 @@ def test_rows_that_are_all_right_do_not_make_it_certain() -> None:
     assert link.probabilities(scores).max() == pytest.approx(31 / 32, abs=0.02)
 
 
+@pytest.mark.parametrize("n", [8, 800])
+def test_few_rows_leave_a_doubt_however_large_scores_are(n: int) -> None:
+    """Held-out scores of .01, all right; the last model, learned from more rows, has scores of 1."""
+    labels = np.arange(n) % 4
+    link = fit_temperature(0.01 * np.eye(4)[labels], labels)
+    p = link.probabilities(np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.5, 0.0]]))
+    np.testing.assert_allclose(p.max(axis=1), 1.0 - 0.75 / (n + 2), atol=1e-6)
+    assert p.argmax(axis=1).tolist() == [0, 1]
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
 def test_scores_of_any_size(size: float) -> None:
     scores, labels = sample(500, 2.0, 2)
@@ -55,6 +66,7 @@ def test_a_row_of_weight_two_counts_as_two_rows() -> None:
     weighted = fit_temperature(scores, labels, weight.astype(float))
     repeated = fit_temperature(np.repeat(scores, weight, axis=0), np.repeat(labels, weight))
     assert weighted.slope == pytest.approx(repeated.slope, rel=1e-9)
+    assert weighted.doubt == pytest.approx(repeated.doubt, rel=1e-12)
 
 
 def test_infinite_scores_and_single_classes() -> None:
@@ -67,7 +79,7 @@ def test_infinite_scores_and_single_classes() -> None:
 
 
 def test_stored_links() -> None:
-    for link in (Temperature(2.0), Temperature(1.0, 0.5)):
+    for link in (Temperature(2.0), Temperature(1.0, 0.5), Temperature(2.0, doubt=0.125)):
         assert link_of(link.arrays(), 3, False) == link
     sigmoids = link_of(Sigmoids(np.ones(2), np.zeros(2)).arrays(), 2, False)
     assert isinstance(sigmoids, Sigmoids)
@@ -81,6 +93,8 @@ def test_stored_links() -> None:
         ({"temperature": np.array([0.0])}, False),
         ({"temperature": np.array([np.nan])}, False),
         ({"temperature": np.ones(3)}, False),
+        ({"temperature": np.ones(1), "doubt": np.ones(1)}, False),
+        ({"temperature": np.ones(1), "doubt": np.zeros(2)}, False),
         ({"temperature": np.ones(1)}, True),
         ({"slopes": np.ones(2)}, False),
         ({"slopes": np.ones(2), "offsets": np.array([np.inf, 0.0])}, False),

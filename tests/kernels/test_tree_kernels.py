@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from taxolearn import Taxonomy
+from taxolearn.certificates import certify
 from taxolearn.engines import frozen
 from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
 from taxolearn.kernels.rows import rows_of
-from taxolearn.losses import MARGIN_LOSSES
+from taxolearn.losses import MARGIN_LOSSES, Hinge, SquaredHinge
 from taxolearn.losses.for_kernels import for_kernels
+from taxolearn.objective import Objective
+from taxolearn.problem import make_problem
+from taxolearn.solvers import Limits, tree_sweeps
 from taxolearn.solvers.tree_forest import make_forest
 from taxolearn.solvers.tree_tasks import for_kernels_of_trees
 from taxolearn.ties import path_sum
@@ -323,3 +328,27 @@ def test_the_largest_losses_are_chosen(allowed, most):
     largest = np.sort(values)[::-1]
     fewest = int(np.sum(np.cumsum(largest[::-1]) > allowed))
     assert min(fewest, most) <= taken.sum() <= min(most, np.sum(values > largest[fewest - 1] - bin_width))
+
+
+@pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="run by `make plain`: compiled for many pairs only")
+def test_duals_of_many_pairs_are_kept_in_single_precision(monkeypatch):
+    rng = np.random.default_rng(3)
+    y = np.array(["a1", "a21", "a22", "b1"])[np.arange(24) % 4]
+    problem = make_problem(rng.normal(size=(24, WIDTH)), list(y), TREE)
+    tie = path_sum(TREE, problem.class_nodes, np.ones(TREE.n_nodes))
+    objective = Objective(problem, SquaredHinge(), tie)
+    usual = tree_sweeps.solve_tree_sweeps(objective, Limits(tol=1e-3))
+    monkeypatch.setattr(tree_sweeps, "_MANY_PAIRS", 24 * 4)
+    few_digits = tree_sweeps.solve_tree_sweeps(objective, Limits(tol=1e-3))
+    closer = tree_sweeps.solve_tree_sweeps(objective, Limits(tol=1e-4))
+    hinge = tree_sweeps.solve_tree_sweeps(Objective(problem, Hinge(), tie), Limits(tol=1e-2))
+    assert [found.dual.dtype for found in (usual, few_digits, closer, hinge)] == [
+        np.float64,
+        np.float32,  # only where nothing holds a dual back, and the gap is coarse
+        np.float64,
+        np.float64,
+    ]
+    for found in (usual, few_digits):
+        certificate = certify(objective, found)
+        assert certificate.gap <= 1e-3
+        assert certificate.primal == pytest.approx(certify(objective, closer).primal, rel=1e-3)

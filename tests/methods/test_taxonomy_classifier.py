@@ -26,8 +26,9 @@ from taxolearn.errors import DataError, EmptyClassWarning, ModelError
 from taxolearn.methods.held_out import held_out_parts
 from taxolearn.problem import make_problem
 from taxolearn.selection import search, taxonomy_classifier
-from taxolearn.selection.attempts import Candidate
+from taxolearn.selection.attempts import Attempt, Candidate, Option
 from taxolearn.selection.budget import Budget
+from taxolearn.selection.choosing import Choice
 from taxolearn.selection.measures import SCORINGS, Measure, Score
 from taxolearn.selection.row_labels import RowLabels
 from taxolearn.selection.search import Race, pooled_link
@@ -130,7 +131,8 @@ def test_the_choice_is_that_of_the_rule() -> None:
 
     def nearly_best(some: list[int]) -> int:
         top = max(some, key=lambda k: right[k].mean())
-        near = [k for k in some if right[top].mean() - right[k].mean() <= error(right[top], right[k])]
+        near = [k for k in some if right[top].mean() - right[k].mean() <= error(right[top], 0)]
+        near = [k for k in near if right[safe].mean() - right[k].mean() <= error(right[safe], right[k])]
         assert len(near) > 1
         return min(near, key=lambda k: loss[k].mean())
 
@@ -240,7 +242,8 @@ def test_of_few_rows_only_what_may_be_chosen_is_tried() -> None:
     assert {trial.decision for trial in few.trials_.trials} == {"best"}
     titles = {trial.title.split("(")[0] for trial in few.trials_.trials}
     assert titles == {"OneVsRestSVM", "RecursiveLogistic"}
-    decided = {"best", "accuracy_and_f1", "accuracy_and_tree_loss", "hierarchical_f1", "tree_loss"}
+    both = {"accuracy_and_f1", "accuracy_and_tree_loss"}
+    decided = {"best", *both, *(f"mostly_{one}" for one in both), "hierarchical_f1", "tree_loss"}
     assert {trial.decision for trial in more.trials_.trials} == decided
 
 
@@ -263,6 +266,32 @@ def test_little_time_is_enough_for_an_answer() -> None:
     assert model.predict(X).shape == (120,)
 
 
+def test_the_last_fit_keeps_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first trial may take half of the time, later ones what is left when twice the longest fit is kept."""
+    X, y = noisy()
+    limits: list[Any] = []
+    tried = search.Race._try
+
+    def watched(race: Any, attempt: Any, fold: int, model: Any, max_seconds: Any = None) -> Any:
+        limits.append(max_seconds)
+        found = tried(race, attempt, fold, model, max_seconds)
+        assert found.max_seconds == max_seconds
+        return found
+
+    monkeypatch.setattr(search.Race, "_try", watched)
+    model = starter(TREE, max_seconds=1000.0).fit(X, y)
+    assert limits[0] <= 500.0
+    assert 500.0 < max(limits) < 1000.0
+    assert 500.0 < model.estimator_.max_seconds < 1000.0
+
+    budget = Budget(100.0)
+    assert budget.share(1) == pytest.approx(50.0, abs=1.0)
+    for seconds, rest in ((10.0, 80.0), (20.0, 60.0), (1.0, 60.0)):
+        budget.one_fit(seconds)
+        assert budget.share(1) == pytest.approx(rest, abs=1.0)
+        assert (budget.allows(rest - 1.0), budget.allows(rest + 1.0)) == (True, False)
+
+
 def test_a_budget_of_flat_fits() -> None:
     budget = Budget(None)
     budget.first_fit(100.0)
@@ -280,7 +309,11 @@ def test_several_labels_are_calibrated_and_decided(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(search, "_FEW_ROWS", 0)
     y = SETS * 3
     model = starter(TREE).fit(rows(y), y)
-    assert {trial.decision for trial in model.trials_.trials} == {"best", "hierarchical_f1", "probable"}
+    decided = {"best", "hierarchical_f1", "probable", "label_f1"}
+    assert {trial.decision for trial in model.trials_.trials} == decided
+    closed = [sorted({node for name in row for node in TREE.path(name)}) for row in y]
+    whole = starter(TREE).fit(rows(y), closed)
+    assert {trial.decision for trial in whole.trials_.trials} == decided - {"label_f1"}
     assert model.trials_.metric == "example_f1"
     p = model.predict_proba(rows(y))
     assert p.shape == (60, 5)
@@ -367,3 +400,42 @@ def test_classes_without_rows_are_left_out() -> None:
         drop.fit(X, y)
     assert "y" not in drop.classes_.tolist()
     assert "y" in NormalizedHierarchicalSVM(wide, random_state=0).fit(X, y).classes_.tolist()
+
+
+def test_what_is_clearly_below_by_a_guard_is_not_chosen() -> None:
+    truth = np.array(["a", "b"] * 50)
+    measure = Measure("accuracy", None)
+
+    def option(number: int, n_right: int, n_guard: int) -> Option:
+        scores = [measure(truth, np.where(np.arange(100) < n, truth, "c")) for n in (n_right, n_guard)]
+        return Option(Attempt(number, 1.0), "best", scores[0], None, (scores[1],))
+
+    rule = Choice(("best",), lambda attempt: attempt.candidate == 0)
+    safe, better, near = option(0, 50, 50), option(1, 70, 44), option(2, 60, 51)
+    assert rule.of([safe, better], few=False) is safe
+    assert rule.of([safe, better, near], few=False) is near
+    assert rule.of([safe, better._replace(guards=safe.guards), near], few=False).attempt.candidate == 1
+    other = option(0, 50, 60)  # as good as the safe one, and its guard is better
+    assert rule.of([safe, other, near], few=False) is safe
+    assert rule.of([safe, other, near._replace(guards=other.guards)], few=False).attempt.candidate == 2
+
+
+def test_what_a_method_has_won_may_be_given_for_tree_loss_but_no_more() -> None:
+    """One standard error of the best is about five rows here, and of what differs from the flat one much less."""
+    truth = np.array(["lion"] * 100)
+
+    def option(number: int, n_right: int, wrong: str) -> Option:
+        answers = np.where(np.arange(100) < n_right, truth, wrong)
+        return Option(
+            Attempt(number, 1.0),
+            "best",
+            Measure("accuracy", TREE)(truth, answers),
+            Measure("tree_loss", TREE)(truth, answers),
+        )
+
+    rule = Choice(("best",), lambda attempt: attempt.candidate == 0)
+    flat, best, nearer = option(0, 50, "wolf"), option(1, 60, "wolf"), option(2, 56, "lynx")
+    assert rule.of([flat, best, nearer], few=False) is nearer
+    assert rule.of([flat, best, option(2, 48, "lynx")], few=False) is best  # below the flat one
+    assert rule.of([flat, best, option(2, 54, "lynx")], few=False) is best  # too far below the best
+    assert rule.of([flat, option(2, 48, "lynx")], few=False) is flat

@@ -133,3 +133,52 @@ def test_lines_are_words_of_their_scripts():
         ]
         words = set(re.findall(r"\w+", " ".join(sources)))
         assert set(re.findall(r"\w+", line)) <= words, f"{script} prints no line that begins with {line}"
+
+
+# of a table's figures so many are in the file, or it is on the list of those left out
+_SHARE = 0.3
+_LEAST_FIGURES = 8  # tables with fewer decimals tell what parameters mean
+_OWN_COMMAND = {"benchmarks.md"}
+
+
+def _tables(page):
+    """The tables of a page: the heading above, and the decimals in all columns but the first."""
+    heading, found = "", None
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        if not line.startswith("|"):
+            found = None
+        elif re.fullmatch(r"[|: -]+", line):
+            found = []
+            yield heading, found
+        elif found is not None:
+            cells = re.sub(r"\(.*?\)", "", line.replace("*", "")).split("|")[2:]
+            found += [float(each) for each in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", " ".join(cells))]
+
+
+def test_every_table_of_the_pages_is_in_the_file_or_on_the_list():
+    docs = ROOT / "docs"
+    listed = dict.fromkeys(
+        re.findall(
+            r"^\| ([\w/-]+\.md) \| (.+?) \| .+ \|$", (docs / "reproduce.md").read_text(encoding="utf-8"), re.M
+        ),
+        False,
+    )
+    assert len(listed) > 10
+    missing = []
+    for page in [ROOT / "README.md", *sorted(docs.rglob("*.md"))]:
+        name = page.name if page.parent == ROOT else page.relative_to(docs).as_posix()
+        if "_build" in page.parts or name in _OWN_COMMAND:
+            continue
+        own = {each.expected for each in figures() if each.page == name or name == "README.md"}
+        for heading, found in list(_tables(page)):
+            known = sum(value in own for value in found)
+            if len(found) < _LEAST_FIGURES or known >= _SHARE * len(found):
+                continue
+            if (name, heading) in listed:
+                listed[name, heading] = True
+            else:
+                missing.append(f"{name}, {heading}: {known} of {len(found)} figures are in the file")
+    assert not missing, "\n".join(missing)
+    assert not [entry for entry, needed in listed.items() if not needed], "listed for nothing"

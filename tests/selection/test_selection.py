@@ -322,6 +322,23 @@ def test_the_table_marks_choice_and_missing_certificates() -> None:
         assert all(line[place - 1] == " " and line[place] != " " for place in columns)
 
 
+@pytest.mark.parametrize(
+    ("metric", "chosen", "shown"),
+    [("accuracy", 1, [1, 2]), ("tree_loss", 3, [0, 3]), ("accuracy", 0, [0, 2])],
+)
+def test_decisions_of_one_fit_share_a_line(metric: str, chosen: int, shown: list[int]) -> None:
+    scores = [(0.5, 0.2), (0.7, 0.4), (0.6, 0.3), (0.4, 0.1)]
+    trials = [
+        Trial(0, "MulticlassSVM()", lambda_, accuracy, loss, 1e-3, True, 0.1, decision=f"decision_of_{k}")
+        for k, ((accuracy, loss), lambda_) in enumerate(zip(scores, (1.0, 1.0, 2.0, 2.0), strict=True))
+    ]
+    header, *lines, last = Selection(trials, chosen, None, 20, metric).to_text().splitlines()
+    assert [line.split()[1] for line in lines] == [f"decision_of_{k}" for k in shown]
+    assert [line.endswith("<- chosen") for line in lines] == [k == chosen for k in shown]
+    assert all(line[header.index("accuracy") - 1] == " " != line[header.index("accuracy")] for line in lines)
+    assert last == "2 fits, each with the best of its decisions; 4 trials in all"
+
+
 def test_the_picture_shows_every_candidate_and_the_choice(tmp_path: Any) -> None:
     pytest.importorskip("matplotlib")
     names = [title(model) for model in paper_candidates(TREE)]

@@ -194,8 +194,10 @@ def test_who_gets_it():
         (X * [1.0, 1.0, 1e4], False, "interior"),
         (X, True, "dual"),
         (np.tile(X, (1, 60)), False, "dual"),
+        (np.tile(X, (600, 40)), False, "ascent_first"),  # and of more, proximal points may follow
     ):
-        small = objective_of("structured", rows, y)  # of few rows and columns it takes a dozen steps
+        # of few rows and columns it takes a dozen steps
+        small = objective_of("structured", rows, y * (len(rows) // len(X)))
         solver = choose_solver(small, Limits(), among=("dual", "interior"), begun=begun)
         assert solver.name == name
     many = np.tile(X * [1.0, 1.0, 1e4], (400, 100))

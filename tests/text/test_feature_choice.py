@@ -43,6 +43,36 @@ def test_scores_without_a_row_are_those_of_a_model_learned_without_it(C: float) 
         np.testing.assert_allclose(found[row], X[row] @ vectors - 1, atol=1e-10)
 
 
+@pytest.mark.parametrize("n_rows", [127, 300])
+def test_scores_of_many_rows_without_each_are_those_of_the_formula(n_rows: int) -> None:
+    random = np.random.RandomState(2)
+    X, targets = random.normal(size=(n_rows, 7)), np.where(random.rand(n_rows, 3) < 0.4, 1.0, -1.0)
+    inverse = np.linalg.inv(X @ X.T + np.eye(n_rows) / 2)
+    wanted = targets - inverse @ (targets + 1) / np.diag(inverse)[:, None]
+    np.testing.assert_allclose(left_out_scores(X @ X.T, targets, np.ones(n_rows)), wanted, atol=1e-9)
+
+
+def test_scores_are_finite_where_next_to_nothing_is_added_to_the_products() -> None:
+    X = np.repeat(np.random.RandomState(3).normal(size=(5, 2)), 8, axis=0)
+    found = left_out_scores(X @ X.T, np.where(np.arange(40)[:, None] < 20, 1.0, -1.0), np.ones(40), C=1e18)
+    assert np.isfinite(found).all()
+
+
+def test_right_is_the_share_of_labels_among_as_many_best_scores() -> None:
+    y = [{"bone", "skin"}, {"eye"}, {"skin"}, {"bone", "eye", "skin"}, {"eye"}, {"bone"}] * 4
+    judge = LeaveOneOut(judged_rows(TEXTS[: len(y)], y, None, None), len(y))
+    features = TextFeatures(analyzer=None, embedder="words")
+    names = ("bone", "eye", "skin")  # in the order of the encoded labels, which decides ties
+    has = np.array([[name in labels for name in names] for labels in y])
+    scores = left_out_scores(judge.parts.products(features), np.where(has, 1.0, -1.0), np.ones(len(y)))
+    wanted = []
+    for row, labels in enumerate(y):
+        best = sorted(range(3), key=lambda k: (-scores[row, k], k))[: len(labels)]
+        wanted.append(len({names[k] for k in best} & labels) / len(labels))
+    assert len(set(wanted)) > 2
+    np.testing.assert_allclose(judge.right(features, 0.0), wanted)
+
+
 @pytest.mark.parametrize(
     "features",
     [

@@ -44,6 +44,16 @@ def test_a_model_of_model2vec_by_name(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.decision_function(["tibia"]), model.decision_function(["tibia"]))
 
 
+def test_a_model_that_is_gone_is_what_is_missed(tmp_path: Path) -> None:
+    name = static_model(tmp_path / "tiny")
+    features = TextFeatures(analyzer=None, embedder=name)
+    TextClassifier(OneVsRestSVM(), features).fit(["femur", "skin"], ["bone", "skin"]).save(tmp_path / "model")
+    (tmp_path / "tiny").rename(tmp_path / "moved")
+    model_embedder.cache_clear()
+    with pytest.raises(ModelError, match=r"model2vec has no model '.*tiny' here"):
+        taxolearn.load(tmp_path / "model")
+
+
 @pytest.mark.parametrize(
     "changed",
     [{"vectors": VECTORS[::-1].copy()}, {"words": WORDS | {"femur": 3, "skin": 1}}],
@@ -73,15 +83,16 @@ class Tensor(SimpleNamespace):
 class Transformer:
     """What is asked of a SentenceTransformer."""
 
-    weights = VECTORS
+    weights, words = VECTORS, WORDS
 
     def __init__(self, name: str) -> None:
+        self.tokenizer = SimpleNamespace(get_vocab=lambda: self.words)
         if name != "tiny":
             raise OSError(f"{name} is not a model\nmore lines")
 
     def encode(self, texts: list[str], show_progress_bar: bool | None = None) -> Any:
         assert show_progress_bar is False
-        return np.array([self.weights[WORDS.get(text, 0)] for text in texts])
+        return np.array([self.weights[self.words.get(text, 0)] for text in texts])
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"embedding": Tensor(values=self.weights)}
@@ -99,10 +110,12 @@ def test_sentence_transformers_by_name(tmp_path: Path, monkeypatch: pytest.Monke
     assert taxolearn.load(tmp_path).predict(["tibia"]).tolist() == ["bone"]
     with pytest.raises(DataError, match=r"has no model 'other' here: other is not a model$"):
         embedder_of("sentence-transformers:other")
-    monkeypatch.setattr(Transformer, "weights", 2 * VECTORS)
-    model_embedder.cache_clear()
-    with pytest.raises(ModelError, match="its fingerprint differs"):
-        taxolearn.load(tmp_path)
+    for part, changed in (("weights", 2 * VECTORS), ("words", WORDS | {"femur": 3, "skin": 1})):
+        with monkeypatch.context() as patch:
+            patch.setattr(Transformer, part, changed)
+            model_embedder.cache_clear()
+            with pytest.raises(ModelError, match="its fingerprint differs"):
+                taxolearn.load(tmp_path)
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     model_embedder.cache_clear()
     with pytest.raises(ModelError, match="needs sentence-transformers; pip install sentence-transformers"):

@@ -106,3 +106,51 @@ def test_nothing_known_or_nothing_at_all():
     words, shares = features.word_shares("?? ¤")
     assert words == ["??", "¤"]
     assert shares.nnz == 0
+
+
+def slow_shares(features, text):
+    """Word by word and n-gram by n-gram, with dictionaries of strings."""
+    names = {name: column for column, name in enumerate(features.get_feature_names_out())}
+    row = features.transform([text]).toarray()[0]
+    chunks = text.lower().split()
+    parts = []  # a feature and the chunks that it is made of, for every occurrence
+    words = [(word, position) for position, chunk in enumerate(chunks) for word in WORD.findall(chunk)]
+    for n in (1, 2):
+        for i in range(len(words) - n + 1):
+            name = "word__" + " ".join(word for word, _ in words[i : i + n])
+            parts.append((name, [position for _, position in words[i : i + n]]))
+    for position, chunk in enumerate(chunks):
+        padded = f" {chunk} "
+        for n in (2, 3, 4):
+            parts += [("char__" + padded[i : i + n], [position]) for i in range(len(padded) - n + 1)]
+    parts = [(names[name], positions) for name, positions in parts if name in names]
+    found = np.zeros((len(chunks), len(names)))
+    for column, positions in parts:
+        times = sum(other == column for other, _ in parts)
+        for position in positions:
+            found[position, column] += row[column] / times / len(positions)
+    return found
+
+
+@EXAMPLES
+@given(st.lists(st.sampled_from(["femur", "left", "Femur,", "hip", "a", "x-ray", "hip-femur"]), max_size=12))
+def test_shares_are_those_of_a_slow_twin(chunks):
+    features, text = both(), "  ".join(chunks)
+    _, shares = features.word_shares(text)
+    np.testing.assert_allclose(shares.toarray(), slow_shares(features, text), rtol=1e-12, atol=1e-15)
+
+
+ASKED = "Left FEMUR, of the femur"
+BY_TEXT = {text: [1.0, float(place)] for place, text in enumerate([*MEDICAL, ASKED])}
+
+
+@pytest.mark.parametrize("embedder", [None, "words", BY_TEXT], ids=["none", "words", "texts"])
+def test_parts_side_by_side_are_the_shares_of_the_entries(embedder):
+    features, text = both(embedder=embedder), ASKED
+    entries, words, parts = features.explained(text)
+    again, shares = features.word_shares(text)
+    assert words == again
+    joined = np.hstack([part if isinstance(part, np.ndarray) else part.toarray() for part in parts])
+    assert joined.tolist() == shares[:, entries.columns].toarray().tolist()
+    np.testing.assert_allclose(joined.sum(axis=0), entries.values, rtol=1e-5, atol=1e-6)
+    assert entries.names == [span.name for span in features.feature_spans(text)]

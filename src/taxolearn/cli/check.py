@@ -68,8 +68,9 @@ def check(
     if as_json:
         out_json([finding._asdict() for finding in findings])
     elif findings:
-        lines = [[f.what, f"{f.rows:,}", "" if f.line is None else str(f.line)] for f in findings]
-        table(["what", "rows", "first line"], lines)
+        # the longest column comes last, so that the others are seen in a narrow window
+        lines = [[f"{f.rows:,}", "" if f.line is None else str(f.line), f.what] for f in findings]
+        table(["rows", "first line", "what"], lines, words=2)
     else:
         out(f"{len(checked.rows):,} rows, nothing found")
     if fix is None:

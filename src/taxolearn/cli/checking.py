@@ -15,6 +15,7 @@ from taxolearn.cli.rows import open_table
 from taxolearn.cli.taxonomy_files import check_pairs, read_edges_file, taxonomy_of_edges, told_roots
 from taxolearn.datasets._files import quoted
 from taxolearn.errors import FileFormatError
+from taxolearn.problem.label_paths import parts_of, separator_of
 
 if TYPE_CHECKING:
     from taxolearn.cli.inputs import Source
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 60  # characters of a label in a finding
 _ALIKE = 0.85  # how much two names have in common when one may be a typo of the other
+_NEAREST = 5  # so many of the nearest labels are looked at
 _RARE = 0.1  # rows of a name that may be a typo, as a share of those of the other
 _MOST_NAMES = 5000  # names that are compared with each other
 
@@ -197,13 +199,31 @@ def _typos(counts: dict[Path, int], lines: dict[Path, int]) -> list[Finding]:
     frequent = [text for text, path in texts.items() if counts[path] >= 1 / _RARE]
     if not frequent or len(texts) > _MOST_NAMES:
         return []
+    sep = separator_of([path[0] for path in counts if len(path) == 1])
     found = []
     for text, path in texts.items():
-        near = difflib.get_close_matches(text, [other for other in frequent if other != text], 1, _ALIKE)
-        if near and counts[path] <= _RARE * counts[texts[near[0]]]:
-            said = f"the label {_shown(path)} may be a typo of {_shown(texts[near[0]])}"
+        others = [other for other in frequent if other != text]
+        close = [texts[other] for other in difflib.get_close_matches(text, others, _NEAREST, _ALIKE)]
+        near = next((other for other in close if _alike(_levels(path, sep), _levels(other, sep))), None)
+        if near is not None and counts[path] <= _RARE * counts[near]:
+            said = f"the label {_shown(path)} may be a typo of {_shown(near)}"
             found.append(Finding(said, counts[path], lines[path]))
     return found
+
+
+def _levels(path: Path, sep: str | None) -> Path:
+    """A label that spells a path as the names on it."""
+    return path if sep is None or len(path) > 1 else tuple(parts_of(path[0], sep))
+
+
+def _alike(one: Path, other: Path) -> bool:
+    """Whether two paths are alike level by level: a long way that both share makes no two names alike."""
+    if len(one) != len(other):
+        return True
+    return all(
+        a == b or difflib.SequenceMatcher(None, a, b).ratio() >= _ALIKE
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 def _shown(path: Path) -> str:

@@ -147,19 +147,23 @@ def on_engine(name: str | None, address: str | None) -> AbstractContextManager[o
     return engine("ray" if name is None else name, address=address)
 
 
-def table(columns: list[str], rows: list[list[str]], title: str | None = None) -> None:
-    """Print a table to standard output; every column but the first is a number.
+def table(columns: list[str], rows: list[list[str]], title: str | None = None, words: int = 0) -> None:
+    """Print a table to standard output; every column but the one numbered `words` is a number.
 
     >>> table(["metric", "value"], [["accuracy", "0.5"]])
     metric    value
     accuracy    0.5
+    >>> table(["rows", "what"], [["12", "no text"]], words=1)
+    rows  what
+      12  no text
     """
     if title:
         out(title)
     columns, rows = [printable(cell) for cell in columns], [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     for row in [columns, *rows]:
-        first, *others = row
-        cells = [first.ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        cells = [
+            cell.ljust(width) if place == words else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         print("  ".join(cells).rstrip())

@@ -38,19 +38,26 @@ class Temperature:
 
     The slope, 1 / temperature, is above zero and the same for all classes, so that the best score is the largest
     probability. Sigmoids are the likelihood of one class against the rest; far to the left they are exponential.
+    `doubt` is a share of each row's probability that all classes have alike: few held-out rows can not tell that a
+    model is never wrong, however far scores are apart.
 
     >>> Temperature(2.0).probabilities(np.array([[0.0, 0.5]])).round(3).tolist()
     [[0.269, 0.731]]
+    >>> Temperature(2.0, doubt=0.1).probabilities(np.array([[0.0, 1000.0]])).round(3).tolist()
+    [[0.05, 0.95]]
     """
 
     slope: float
     offset: float | None = None
+    doubt: float = 0.0
     name: ClassVar[str] = "temperature"
 
     def __post_init__(self) -> None:
         numbers = [self.slope, 0.0 if self.offset is None else self.offset]
         if not np.isfinite(numbers).all() or self.slope <= 0:
             raise DataError(f"a temperature must be positive, and its numbers finite, not {numbers}")
+        if not 0.0 <= self.doubt < 1.0:
+            raise DataError(f"the doubt in probabilities must be a share below one, not {self.doubt}")
 
     def logits(self, scores: Array) -> Array:
         """What is added up in logarithms: log p_l but for what all classes of a row share.
@@ -79,15 +86,21 @@ class Temperature:
         p = self.logits(comparable(scores))
         np.exp(p, out=p)
         total = p.sum(axis=1, keepdims=True, dtype=np.float64)
-        return np.asarray(np.divide(p, total, out=p if p.dtype == np.float64 else None))
+        found = np.asarray(np.divide(p, total, out=p if p.dtype == np.float64 else None))
+        if self.doubt:
+            found *= 1.0 - self.doubt
+            found += self.doubt / max(1, found.shape[1])
+        return found
 
     def arrays(self) -> dict[str, Array]:
-        """Slope and offset.
+        """Slope and offset, and the doubt if there is any.
 
         >>> Temperature(2.0).arrays()
         {'temperature': array([2.])}
         """
-        return {"temperature": np.array([self.slope] if self.offset is None else [self.slope, self.offset])}
+        numbers = [self.slope] if self.offset is None else [self.slope, self.offset]
+        doubt = {"doubt": np.array([self.doubt])} if self.doubt else {}
+        return {"temperature": np.array(numbers), **doubt}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +141,7 @@ def link_of(arrays: Mapping[str, npt.NDArray[Any]], n_classes: int, several: boo
     """The link that a stored model keeps, None if it has none; a `DataError` tells what does not fit.
 
     >>> link_of({"temperature": np.array([2.0])}, 3, False)
-    Temperature(slope=2.0, offset=None)
+    Temperature(slope=2.0, offset=None, doubt=0.0)
     """
     if not arrays:
         return None
@@ -136,7 +149,11 @@ def link_of(arrays: Mapping[str, npt.NDArray[Any]], n_classes: int, several: boo
         numbers = arrays["temperature"]
         if several or numbers.shape not in ((1,), (2,)) or numbers.dtype != np.float64:
             raise DataError("the array 'calibration/temperature' should hold one or two float64 numbers")
-        return Temperature(*numbers.tolist())
+        doubt = arrays.get("doubt", np.zeros(1))
+        if doubt.shape != (1,) or doubt.dtype != np.float64:
+            raise DataError("the array 'calibration/doubt' should hold one float64 number")
+        offset = float(numbers[1]) if len(numbers) == 2 else None
+        return Temperature(float(numbers[0]), offset, float(doubt[0]))
     found = []
     for name in ("slopes", "offsets"):
         array = arrays.get(name)

@@ -21,7 +21,8 @@ def fit_temperature(scores: Array, labels: npt.ArrayLike, row_weight: Array | No
 
     Platt's smoothed targets: of n rows, the true class counts (n + 1) / (n + 2) and the best of the others the rest,
     so that rows which are all right do not make the model certain. The log-loss is convex in the slope, and its
-    derivative has one root. A row of weight 2 counts as two rows.
+    derivative has one root. Scores of other rows may be much larger; so the share 1 / (n + 2) of each probability is
+    spread over all classes, as the `doubt` that n rows leave. A row of weight 2 counts as two rows.
 
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.normal(size=(4000, 3))
@@ -34,7 +35,7 @@ def fit_temperature(scores: Array, labels: npt.ArrayLike, row_weight: Array | No
     weight = np.ones(len(scores)) if row_weight is None else np.asarray(row_weight, dtype=np.float64)
     most = max(1, _MOST_ENTRIES // scores.shape[1])
     rows = _Rows(comparable(scores[:most]), labels[:most], weight[:most])
-    return Temperature(rows.best_slope() / rows.unit)
+    return Temperature(rows.best_slope() / rows.unit, doubt=1.0 / (float(weight.sum()) + 2.0))
 
 
 def fit_link(scores: Array, targets: Any, row_weight: Array, several: bool) -> Link:

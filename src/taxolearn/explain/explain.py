@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ Units = tuple[int, ...]
 class ExplainedRow:
     """The row to explain by what its scores are sums over: columns, values, names; for a text also its words' shares.
 
-    `shares` has one row per word and a column for each entry; its rows add up to `values`.
+    `shares` are matrices side by side with one row per word and a column for each entry; rows add up to `values`.
 
     >>> ExplainedRow(np.array([0]), np.array([2.0]), ["length"]).names
     ['length']
@@ -42,7 +43,7 @@ class ExplainedRow:
     values: Floats
     names: Sequence[str]
     words: Sequence[str] | None = None
-    shares: sp.csr_array | None = None
+    shares: Sequence[Any] | None = None
 
 
 def explain(
@@ -308,8 +309,15 @@ class _Sums:
         if self._row.words is None or self._row.shares is None:
             return None
         coef, intercept = self._of(plus, minus)
-        values = (self._row.shares @ coef).tolist()
-        return (*zip(self._row.words, values, strict=True), (INTERCEPT, intercept))
+        ends = accumulate(part.shape[1] for part in self._row.shares)
+        values = sum(
+            (
+                part @ coef[end - part.shape[1] : end]
+                for part, end in zip(self._row.shares, ends, strict=True)
+            ),
+            start=np.zeros(len(self._row.words)),
+        )
+        return (*zip(self._row.words, values.tolist(), strict=True), (INTERCEPT, intercept))
 
     def _of(self, plus: Units, minus: Units) -> tuple[Floats, float]:
         """Weights of the row's entries and intercept, added up over units, less those of others."""

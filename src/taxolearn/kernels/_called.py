@@ -24,7 +24,7 @@ _FIRST_TRIED, _LAST_TRIED = (0, 60), (0, 68)
 _TRIED = _FIRST_TRIED <= numba.version_info[:2] <= _LAST_TRIED
 
 
-class _Part(codegen.JITCodeLibrary):  # type: ignore[misc]
+class _Part(codegen.JITCodeLibrary):
     """The code of a function that is only called by compiled ones: linked, not optimised, never machine code."""
 
     def finalize(self) -> None:
@@ -35,8 +35,8 @@ class _Part(codegen.JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[untyped-decorator]
-class _PartLowering(NativeLowering):  # type: ignore[misc]
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(NativeLowering):
     """Writes a part in LLVM's terms and lets other functions call it."""
 
     _name = "taxolearn_part_lowering"
@@ -53,8 +53,8 @@ class _PartLowering(NativeLowering):  # type: ignore[misc]
         return True
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[untyped-decorator]
-class _WholeLowering(NativeLowering):  # type: ignore[misc]
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _WholeLowering(NativeLowering):
     """Lowers a function that Python calls; its parts get the environments that they would have had on their own."""
 
     _name = "taxolearn_whole_lowering"
@@ -69,7 +69,7 @@ class _WholeLowering(NativeLowering):  # type: ignore[misc]
 
 
 def _compiler(lowering: Any) -> Any:
-    class Compiler(compiler.CompilerBase):  # type: ignore[misc]
+    class Compiler(compiler.CompilerBase):
         def define_pipelines(self) -> list[Any]:
             passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
             found = [place for place, (kind, _) in enumerate(passes.passes) if kind is NativeLowering]
@@ -80,7 +80,7 @@ def _compiler(lowering: Any) -> Any:
     return Compiler
 
 
-def _options(lowering: Any, **wrappers: bool) -> dict[str, Any]:
+def _options(lowering: Any, **wrappers: bool) -> Any:
     return {"pipeline_class": _compiler(lowering), "no_cfunc_wrapper": True, **wrappers} if _TRIED else {}
 
 

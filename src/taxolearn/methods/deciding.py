@@ -27,23 +27,31 @@ from taxolearn.structure.names import show
 
 Floats = npt.NDArray[np.float64]
 _RULES = (
-    "best", "tree_loss", "hierarchical_f1", "probable", "accuracy_and_tree_loss", "accuracy_and_f1",
+    "best", "tree_loss", "hierarchical_f1", "label_f1", "probable", "accuracy_and_tree_loss", "accuracy_and_f1",
+    "mostly_accuracy_and_tree_loss", "mostly_accuracy_and_f1",
 )  # fmt: skip
 # metric that counts -> the rule that serves it: with one label per row, with several. Of one label all flat F1 are
 # accuracy; a whole set of independent labels is right most often if each is; sets of the largest expected F1 were
-# best by every F1.
+# best by every F1. Where labels come without their ancestors F1 counts labels alone.
+_OF_SETS = ("label_f1", "probable")
 SERVED = {
     "accuracy": ("best", "probable"),
     "zero_one_loss": ("best", "probable"),
-    "example_f1": ("best", "hierarchical_f1"),
-    "jaccard": ("best", "hierarchical_f1"),
-    "micro_f1": ("best", "hierarchical_f1"),
-    "macro_f1": ("best", "hierarchical_f1"),
+    "example_f1": ("best", "label_f1"),
+    "jaccard": ("best", "label_f1"),
+    "micro_f1": ("best", "label_f1"),
+    "macro_f1": ("best", "label_f1"),
     "lca_f1": ("hierarchical_f1", "hierarchical_f1"),
 }
 WORDS = (*_RULES, *SERVED)
 _OF_TREES: dict[str, Any] = {"tree_loss": TreeLoss, "hierarchical_f1": HierarchicalF1}
-_WITH_ACCURACY = {"accuracy_and_tree_loss": "tree_loss", "accuracy_and_f1": "hierarchical_f1"}
+# what counts besides being right, and how many times as much being right counts
+_WITH_ACCURACY = {
+    "accuracy_and_tree_loss": ("tree_loss", 1.0),
+    "accuracy_and_f1": ("hierarchical_f1", 1.0),
+    "mostly_accuracy_and_tree_loss": ("tree_loss", 3.0),
+    "mostly_accuracy_and_f1": ("hierarchical_f1", 3.0),
+}
 
 
 def check_decision(decision: Any) -> Any:
@@ -53,8 +61,9 @@ def check_decision(decision: Any) -> Any:
     Traceback (most recent call last):
     ...
     taxolearn.errors.DataError: decision='cheapest' is not known; choose 'best', 'tree_loss', 'hierarchical_f1', \
-'probable', 'accuracy_and_tree_loss', 'accuracy_and_f1', a metric that counts ('accuracy', 'zero_one_loss', \
-'example_f1', 'jaccard', 'micro_f1', 'macro_f1', 'lca_f1'), \
+'label_f1', 'probable', 'accuracy_and_tree_loss', 'accuracy_and_f1', 'mostly_accuracy_and_tree_loss', \
+'mostly_accuracy_and_f1', a metric that counts ('accuracy', \
+'zero_one_loss', 'example_f1', 'jaccard', 'micro_f1', 'macro_f1', 'lca_f1'), \
 a table of costs, or a function of the true and the answered name
     """
     if isinstance(decision, str) and decision not in WORDS:
@@ -69,7 +78,7 @@ def rule_of(decision: Any, *, several: bool) -> Any:
     """The rule by which a metric is served; rules, tables and functions as they are.
 
     >>> rule_of("accuracy", several=False), rule_of("accuracy", several=True), rule_of("macro_f1", several=True)
-    ('best', 'probable', 'hierarchical_f1')
+    ('best', 'probable', 'label_f1')
     """
     if isinstance(decision, str) and decision in SERVED:
         return SERVED[decision][several]
@@ -86,8 +95,8 @@ def deciding(model: Any, decision: Any, inner: bool) -> tuple[Decoder, npt.NDArr
     """
     if model.decoder_.several:
         return _of_sets(model, decision, inner), model.classes_
-    if isinstance(decision, str) and decision == "probable":
-        raise DataError("decision='probable' is for several labels per row; with one use 'best'")
+    if isinstance(decision, str) and decision in _OF_SETS:
+        raise DataError(f"decision={decision!r} is for several labels per row; with one use 'best'")
     taxonomy, link = model.taxonomy_, model._link()
     names, answers = model.classes_, None
     if inner:
@@ -113,9 +122,10 @@ def _cost(model: Any, decision: Any, names: npt.NDArray[Any], answers: Any) -> E
         nodes = np.asarray(taxonomy.ids_of(model.classes_.tolist()))
         return _most_probable(nodes, len(answers))
     if decision in _WITH_ACCURACY:
-        wrong, far = (_cost(model, one, names, answers) for one in ("best", _WITH_ACCURACY[decision]))
-        most = max(1, taxonomy.max_depth) if decision == "accuracy_and_tree_loss" else 1
-        return lambda p: wrong(p) + far(p) / most  # both are 1 at most
+        near, times = _WITH_ACCURACY[decision]
+        wrong, far = (_cost(model, one, names, answers) for one in ("best", near))
+        most = times * (max(1, taxonomy.max_depth) if near == "tree_loss" else 1)
+        return lambda p: wrong(p) + far(p) / most  # but for the times both are 1 at most
     nodes = np.asarray(taxonomy.ids_of(model.classes_.tolist()))
     asked = nodes if answers is None else answers
     key = f"{decision} of {'classes' if answers is None else 'nodes'}"
@@ -135,11 +145,14 @@ def _kept(model: Any, key: str, make: Callable[[], Any]) -> Any:
     return last[1][key]
 
 
-def _marginals(model: Any) -> NodeMarginals:
-    def make() -> NodeMarginals:
-        return NodeMarginals.of(model.taxonomy_, model.classes_.tolist(), model._closed_labels)
+def _marginals(model: Any, *, labels_alone: bool = False) -> NodeMarginals:
+    """Probabilities of nodes; of labels alone each is a child of the root."""
 
-    found: NodeMarginals = _kept(model, "marginals", make)
+    def make() -> NodeMarginals:
+        taxonomy = None if labels_alone else model.taxonomy_
+        return NodeMarginals.of(taxonomy, model.classes_.tolist(), model._closed_labels)
+
+    found: NodeMarginals = _kept(model, f"marginals of {'labels' if labels_alone else 'nodes'}", make)
     return found
 
 
@@ -168,13 +181,16 @@ def _of_sets(model: Any, decision: Any, inner: bool) -> Decoder:
     if isinstance(decision, str) and decision == "best":
         found: Decoder = model.decoder_
         return found
-    if not isinstance(decision, str) or decision not in ("hierarchical_f1", "probable"):
+    if not isinstance(decision, str) or decision not in ("hierarchical_f1", *_OF_SETS):
         raise DataError(
             "with several labels per row choose decision='hierarchical_f1' (the label set of the largest expected "
-            "F1), 'probable' (all labels more probable than not) or 'best'"
+            "F1, ancestors counted), 'label_f1' (labels alone counted), 'probable' (all labels more probable than not) "
+            "or 'best'"
         )
-    by_f1 = decision == "hierarchical_f1"
-    return ProbableLabels(model.decoder_, model._link(), _marginals(model), by_f1=by_f1)
+    alone = decision == "label_f1" and not model._closed_labels
+    return ProbableLabels(
+        model.decoder_, model._link(), _marginals(model, labels_alone=alone), by_f1=decision != "probable"
+    )
 
 
 class _ClassColumns:

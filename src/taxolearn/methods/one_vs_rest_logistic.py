@@ -14,7 +14,7 @@ from taxolearn.ties import PathSum, flat
 
 @estimator
 class OneVsRestLogistic(LikelihoodProbabilities, SeveralLabels):
-    """One-vs-rest logistic regression, the tie being A = I (classes know nothing of each other).
+    """One-vs-rest logistic regression, each class by itself (classes know nothing of each other).
 
     For every class l, with y_il = 1 for its rows and -1 for all others, it minimises (Yu, Huang, Lin 2011,
     eq. 1; dual (3))

@@ -14,7 +14,7 @@ from taxolearn.ties import PathSum, flat
 
 @estimator
 class OneVsRestSVM(CalibratedProbabilities, SeveralLabels):
-    """One-vs-rest linear SVM with hinge or squared hinge loss, the tie being A = I (classes know nothing
+    """One-vs-rest linear SVM with hinge or squared hinge loss, each class by itself (classes know nothing
     of each other).
 
     For every class l, with y_il = 1 for its rows and -1 for all others, it minimises LIBLINEAR's objective

@@ -55,10 +55,11 @@ class Probabilities(CertifiedClassifier):
         doc=(
             'Which class is answered: that of the "best" score, that of the least expected "tree_loss", or of the '
             'largest expected "hierarchical_f1"; with "accuracy_and_tree_loss" and "accuracy_and_f1" being right and '
-            'being near count the same. With several labels per row "hierarchical_f1" is the label set of the '
-            'largest expected F1, and "probable" all labels more probable than not. The name of a metric that counts, '
-            'as "example_f1", takes the one of these that serves it. Needs no other fit: it may be set on a fitted '
-            "model that has probabilities, or given to `predict`."
+            'being near count the same, with "mostly_" before them being right counts three times as much. With '
+            'several labels per row "hierarchical_f1" is the label set of the largest expected F1, "label_f1" the same '
+            'without ancestors that are no labels, and "probable" all labels more probable than not. The name of a '
+            'metric that counts, as "example_f1", takes the one of these that serves it. Needs no other fit: it may be '
+            "set on a fitted model that has probabilities, or given to `predict`."
         ),
         choices=WORDS,
         check=_decision,

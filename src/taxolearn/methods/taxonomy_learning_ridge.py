@@ -93,8 +93,8 @@ class TaxonomyLearningRidge(RidgeMethod, _LearnedStructure):
     raise it (`joint_history_`) and end at a stationary point (`stationarity_`: what Theta could still gain, per class
     and in units of scale / 2). `certificate_` is that of W given the final Theta, which is convex.
 
-    Fitted attributes besides the usual ones: `graph_`, a `ClassGraph` of the positive ties, which can be drawn,
-    compared with a taxonomy, and made into a tree; `covariance_` (A), `precision_` (Theta), `best_lambda_`.
+    Fitted attributes besides the usual ones: `graph_`, a `ClassGraph` of classes that resemble each other (to draw,
+    to compare with a taxonomy, to make a tree of); `covariance_` (A), `precision_` (Theta), `best_lambda_`.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)

@@ -240,7 +240,7 @@ class TaxonomyRidge(RidgeMethod, TaxonomyMatrix):
 
         1/2 tr(W' A^+ W) + C sum_i c_i sum_l (y_il - w_l . x_i)^2,
 
-    W having the row w_l for class l; the intercept is the weight of one more feature of value s, tied like the others.
+    W having the row w_l for class l; the intercept is the weight of one more feature of value s, like the others.
     Divided by C and the summed weight n of the rows this is (10): the mean loss plus lambda tr(W' A^+ W) with
     C = 1 / (2 lambda n); Algorithm 1 as printed drops the n. c_i is the row's `sample_weight`, times the mean
     `class_weight` of its labels. A is given as `covariance` (or metric), as `code`, as `graph`, or by the taxonomy.

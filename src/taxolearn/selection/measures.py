@@ -65,23 +65,28 @@ class Score:
         return self.sign * (self.value - other.value)
 
     def within_one_error(self, best: Score) -> bool:
-        """Whether it is no farther below the best than one standard error of their difference, row by row.
+        """Whether it is no farther below the best than one standard error of the best.
 
-        >>> one, other = (Score(v, lambda v=v: np.array([v, v]), np.ones(2)) for v in (0.5, 0.75))
-        >>> other.within_one_error(one), one.within_one_error(other)
+        >>> rows = {0.5: [0.0, 1.0], 0.25: [0.0, 0.5], 0.0: [0.0, 0.0]}
+        >>> half, quarter, none = (Score(v, lambda v=v: np.array(rows[v]), np.ones(2)) for v in rows)
+        >>> quarter.within_one_error(half), none.within_one_error(half)
         (True, False)
         """
-        return self.errors_below(best) <= 1.0
+        return best.better(self) <= _standard_error(best.parts, best.weight)
 
     def errors_below(self, best: Score) -> float:
         """How many standard errors of their difference it is below another; minus infinity if it is not."""
         behind = best.better(self)
         if behind <= 0.0:
             return -np.inf
-        difference, total = best.parts - self.parts, float(self.weight.sum())
-        mean = float(self.weight @ difference) / total
-        error = np.sqrt(float(self.weight @ (difference - mean) ** 2)) / total
-        return float(behind / error) if error > 0.0 else np.inf
+        error = _standard_error(best.parts - self.parts, self.weight)
+        return behind / error if error > 0.0 else np.inf
+
+
+def _standard_error(parts: Floats, weight: Floats) -> float:
+    total = float(weight.sum())
+    mean = float(weight @ parts) / total
+    return float(np.sqrt(float(weight @ (parts - mean) ** 2)) / total)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from taxolearn.methods.held_out import Split
 from taxolearn.problem import Problem
 from taxolearn.selection.attempts import Attempt, Candidate, Option
 from taxolearn.selection.budget import Budget
+from taxolearn.selection.choosing import Choice, goodness
 from taxolearn.selection.measures import Measure, Score
 from taxolearn.selection.row_labels import RowLabels
 from taxolearn.selection.selection import title
@@ -27,8 +28,6 @@ from taxolearn.solvers import Status
 STEP = 4.0  # from one C to the next
 C_RANGE = (1e-8, 1e8)
 _LOSER = 3.0  # standard errors below the best at which a candidate's path is not followed
-_CLEAR = 2.0  # standard errors by which a plain attempt must be beaten by one that is not
-_CLEAR_TO_PLAIN = 1.0  # the same by a plain attempt with another decision or C
 _FEW_ROWS = 100  # held-out rows below which nobody is left behind, and nothing is clear
 _PATH_ROWS = 200  # held-out rows that C is looked for on, if there are so many
 _MOST = 6  # that go on to the next fold
@@ -71,6 +70,7 @@ class Race:
         decisions: Sequence[str],
         measure: Measure,
         second: Measure | None,
+        guards: Sequence[Measure] = (),
         on_trial: Callable[[Attempt, str, float], None] | None = None,
     ) -> None:
         self._problem, self._labels, self._folds = problem, labels, folds
@@ -80,15 +80,17 @@ class Race:
             self._racing = [number for number, one in enumerate(candidates) if one.plain]
         else:
             self._racing = list(range(len(candidates)))
-        self.measure, self._second, self._on_trial = measure, second, on_trial
+        self.measure, self._second, self._guards, self._on_trial = measure, second, guards, on_trial
         self.attempts: list[Attempt] = []
         self._known: dict[tuple[int, str, str, int], Score] = {}
+        self._budget = Budget(None, small=True)
         self.n_folds = 0  # on which all that are left were tried
         sizes = np.cumsum([len(held) for held, _ in folds])
         self._first_folds = min(len(folds), int(np.searchsorted(sizes, _PATH_ROWS)) + 1)
 
     def run(self, budget: Budget) -> Option:
         """Race within the budget; the choice."""
+        self._budget = budget
         paths = [_Path(number, self._candidates[number].C) for number in self._racing]
         for path in paths:
             self._step(path, path.C, budget)
@@ -109,7 +111,7 @@ class Race:
         for number in sorted({one.candidate for one in alive}):
             model = None
             for attempt in sorted((one for one in alive if one.candidate == number), key=lambda one: one.C):
-                model = self._try(attempt, fold, model)
+                model = self._try(attempt, fold, model, self._budget.share(1))
         self.n_folds = fold + 1
 
     def _climb(self, path: _Path, budget: Budget) -> None:
@@ -132,7 +134,8 @@ class Race:
             return False
         attempt = Attempt(path.candidate, C)
         for fold in range(self._first_folds):
-            path.models[fold] = self._try(attempt, fold, path.models.get(fold))
+            share = budget.share(self._first_folds - fold)
+            path.models[fold] = self._try(attempt, fold, path.models.get(fold), share)
         path.seconds, path.n_steps = attempt.seconds, path.n_steps + 1
         if not self.attempts:
             budget.first_fit(attempt.seconds)
@@ -143,24 +146,25 @@ class Race:
 
     def _path_order(self, path: _Path) -> tuple[float, int]:
         assert path.best is not None
-        return -_goodness(self._best(path.best)), path.candidate
+        return -goodness(self._best(path.best)), path.candidate
 
     def _lost(self, path: _Path) -> bool:
         """Whether a path is not worth following: after two trials it is still far below the best of all."""
         if path.n_steps < 2 or path.best is None:
             return False
-        best = max((self._best(one) for one in self.attempts), key=_goodness)
+        best = max((self._best(one) for one in self.attempts), key=goodness)
         return self._best(path.best).errors_below(best) > _LOSER
 
-    def _try(self, attempt: Attempt, fold: int, model: Any) -> Any:
+    def _try(self, attempt: Attempt, fold: int, model: Any, max_seconds: float | None = None) -> Any:
         """Fit a candidate without the rows of one fold, from the last model on, and ask it about them."""
         held, kept = self._folds[fold]
-        clock = Budget(None)
+        began = self._budget.now()
         if model is None:
             model = clone(self._candidates[attempt.candidate].estimator).set_params(warm_start=True)
         candidate = self._candidates[attempt.candidate]
         tol = candidate.estimator.tol
-        model.set_params(C=attempt.C, tol=max(tol, candidate.trial_tol) if self.attempts else tol)
+        tol = max(tol, candidate.trial_tol) if self.attempts else tol
+        model.set_params(C=attempt.C, tol=tol, max_seconds=max_seconds)
         X, weight = self._problem.X, self._problem.row_weight
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # gaps are in the table
@@ -178,7 +182,9 @@ class Race:
         )
         attempt.gap = max(attempt.gap, model.certificate_.gap)
         attempt.certified &= model.certificate_.holds(model.tol)
-        attempt.seconds += clock.now()
+        seconds = self._budget.now() - began
+        attempt.seconds += seconds
+        self._budget.one_fit(seconds * len(self._problem.row_weight) / len(kept))
         if self._on_trial is not None:
             self._on_trial(attempt, self.title(attempt), self._latest(attempt))
         return model
@@ -269,7 +275,7 @@ class Race:
         held = self._folds[attempt.n_folds - 1][0]
         truth, weight = self._labels[held], self._problem.row_weight[held]
         scores = [self.measure(truth, answers, weight) for answers in attempt.answers[-1].values()]
-        return max(scores, key=_goodness).value
+        return max(scores, key=goodness).value
 
     @property
     def several(self) -> bool:
@@ -293,79 +299,31 @@ class Race:
                 continue
             for decision in self.decisions:
                 second = None if self._second is None else self.score(attempt, decision, self._second)
-                yield Option(attempt, decision, self.score(attempt, decision, self.measure), second)
+                guards = tuple(self.score(attempt, decision, one) for one in self._guards)
+                yield Option(attempt, decision, self.score(attempt, decision, self.measure), second, guards)
 
     def choice(self) -> Option:
-        """Of the options within one standard error of the best that with the best second score, then the simplest.
-
-        Unless the best plain option is not clearly worse, by the metric or by the second: then few rows have told
-        nothing, or there is nothing to tell. The same is then looked for among the plain options, which need less to be
-        clear, and at last the best plain one with the first decision is taken.
-        """
-        options = list(self.options())
-        plain = [one for one in options if self._is_plain(one.attempt)]
-        first = [one for one in plain if one.decision == self.decisions[0]]
-        if not first:
-            return self._near_best(options)
-        safe = max(first, key=self._plain_order)
-        if self.n_held_out < _FEW_ROWS:
-            return safe
-        for some in (options, plain):
-            found = self._near_best(some)
-            if self._clearly_better(found, safe):
-                return found
-        return safe
-
-    def _near_best(self, options: Sequence[Option]) -> Option:
-        best = max((option.score for option in options), key=_goodness)
-        return min((one for one in options if one.score.within_one_error(best)), key=self._order)
-
-    def _clearly_better(self, found: Option, safe: Option) -> bool:
-        enough = _CLEAR_TO_PLAIN if self._is_plain(found.attempt) else _CLEAR
-        clear = safe.score.errors_below(found.score) >= enough
-        if found.second is not None:
-            clear |= safe.second.errors_below(found.second) >= enough
-        return bool(clear)
-
-    def _plain_order(self, option: Option) -> tuple[float, ...]:
-        second = 0.0 if option.second is None else _goodness(option.second)
-        return (
-            round(_goodness(option.score), 12),
-            round(second, 12),
-            -option.attempt.candidate,
-            -option.attempt.C,
-        )
+        """The option that the rule takes."""
+        rule = Choice(self.decisions, self._is_plain)
+        return rule.of(list(self.options()), few=self.n_held_out < _FEW_ROWS)
 
     def _is_plain(self, attempt: Attempt) -> bool:
         return self._candidates[attempt.candidate].plain
 
-    def _order(self, option: Option) -> tuple[float, ...]:
-        second = 0.0 if option.second is None else -_goodness(option.second)
-        rank = self.decisions.index(option.decision)
-        return (
-            round(second, 12),
-            -round(_goodness(option.score), 12),
-            option.attempt.candidate,
-            rank,
-            option.attempt.C,
-        )
-
     def _best(self, attempt: Attempt) -> Score:
-        return max(
-            (self.score(attempt, decision, self.measure) for decision in self.decisions), key=_goodness
-        )
+        return max((self.score(attempt, decision, self.measure) for decision in self.decisions), key=goodness)
 
     def _alive(self) -> list[Attempt]:
         """What goes on to the next fold: the best plain attempt, then the others from the best on."""
         tried = [one for one in self.attempts if one.n_folds == self.n_folds]
         scores = {id(one): self._best(one) for one in tried}
-        best = max(scores.values(), key=_goodness)
+        best = max(scores.values(), key=goodness)
         seen = self.n_rows(tried[0])
         near = [one for one in tried if seen < _FEW_ROWS or scores[id(one)].errors_below(best) <= _ALIVE]
-        near.sort(key=lambda one: -_goodness(scores[id(one)]))
+        near.sort(key=lambda one: -goodness(scores[id(one)]))
         plain = max(
             (one for one in tried if self._is_plain(one)),
-            key=lambda one: _goodness(scores[id(one)]),
+            key=lambda one: goodness(scores[id(one)]),
             default=None,
         )
         others = [one for one in near if one is not plain]
@@ -376,17 +334,16 @@ def _seconds_per_fold(attempts: Sequence[Attempt]) -> float:
     return sum(one.seconds / one.n_folds for one in attempts)
 
 
-def _goodness(score: Score) -> float:
-    return score.sign * score.value
-
-
 def pooled_link(links: Sequence[Link], n_classes: int, several: bool) -> Link | None:
-    """The mean of what the folds say about probabilities.
+    """The mean of what the folds say about probabilities, with the doubt that their rows leave together.
 
     >>> from taxolearn.decoders import Temperature
-    >>> pooled_link([Temperature(1.0), Temperature(3.0)], 2, False)
-    Temperature(slope=2.0, offset=None)
+    >>> pooled_link([Temperature(1.0, doubt=0.25), Temperature(3.0, doubt=0.25)], 2, False)  # of two rows each
+    Temperature(slope=2.0, offset=None, doubt=0.16666666666666666)
     """
     arrays = [link.arrays() for link in links]
     mean = {name: np.mean([one[name] for one in arrays], axis=0) for name in arrays[0]} if arrays else {}
+    if "doubt" in mean:
+        n_rows = sum(1.0 / one["doubt"] - 2.0 for one in arrays)
+        mean["doubt"] = 1.0 / (n_rows + 2.0)
     return link_of(mean, n_classes, several)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from taxolearn.decoders import Decoder
+from taxolearn.decoders import Decoder, labels_are_closed
 from taxolearn.errors import DataError, EmptyClassWarning
 from taxolearn.methods.base import VectorClassifier
 from taxolearn.methods.deciding import WORDS
@@ -44,9 +44,18 @@ from taxolearn.structure import Taxonomy
 _HELD_OUT = 0.2
 _ENOUGH_HELD_OUT = 2000  # held-out rows: with fewer, further folds are held out by turns
 _SMALL = 2**22  # entries of X times classes up to which a search has no limit
-_DECISIONS = ("best", "accuracy_and_f1", "accuracy_and_tree_loss", "hierarchical_f1", "tree_loss")
+_DECISIONS = (
+    "best", "mostly_accuracy_and_f1", "mostly_accuracy_and_tree_loss", "accuracy_and_f1", "accuracy_and_tree_loss",
+    "hierarchical_f1", "tree_loss",
+)  # fmt: skip
 _DECISIONS_OF_SETS = ("best", "hierarchical_f1", "probable")
+_DECISION_OF_OPEN_SETS = "label_f1"  # where labels come without their ancestors
 _SECOND, _SECOND_OF_SETS = "tree_loss", "macro_f1"  # among those within one standard error
+_GUARDS_OF_SETS = (
+    "micro_f1",
+    "macro_f1",
+    "hierarchical_f1",
+)  # not to be lost, where nothing else is asked for
 # what is asked of the chosen method
 _OF_ESTIMATOR = frozenset(
     ("vectors_", "decoder_", "classes_", "taxonomy_", "certificate_", "calibration_", "coverage_", "label_form_",
@@ -71,10 +80,10 @@ class TaxonomyClassifier(VectorClassifier):
 
     Some of the library's methods, flat ones among them, are fitted without a fifth of the rows and asked about these;
     with few rows the fifths take turns. Each goes along C from the last fit on while its answers get better, and ends
-    early when it is far behind. Of all that are within one standard error of the best `scoring` (of the difference, row
-    by row) the one with the least tree loss is chosen, then the simplest. The best flat one is taken unless it is
-    beaten on a hundred rows, by two standard errors, or by one if only the decision or C differ; with fewer rows only
-    flat ones are tried. It is then fitted on all rows and certified;
+    early when it is far behind. Of all that are within one standard error of the best `scoring`, and of the best flat
+    one (row by row), the one with the least tree loss is chosen, then the simplest. The best flat one is taken unless
+    it is beaten on a hundred rows, by two standard errors, or by one if only the decision or C differ; with fewer rows
+    only flat ones are tried. It is then fitted on all rows and certified;
     its probabilities are calibrated by the scores of held-out rows. Where every class has a single row nothing can be
     held out: the flat SVM is learned, without probabilities.
 
@@ -210,13 +219,25 @@ class TaxonomyClassifier(VectorClassifier):
         common = {"tol": self.tol, "random_state": seed, "n_jobs": self.n_jobs}
         candidates = scaled(starting_candidates(taxonomy, several, **common), problem.X)
         decisions = _DECISIONS_OF_SETS if several else _DECISIONS if taxonomy is not None else ("best",)
+        if several and taxonomy is not None and not labels_are_closed(problem):
+            decisions = (*decisions, _DECISION_OF_OPEN_SETS)
         if self.decision != "auto":
             decisions = (self.decision,)
         second = None
         if taxonomy is not None:
             second = Measure(_SECOND_OF_SETS if several else _SECOND, taxonomy)
-        told = self._tell if self.verbose else None
-        return Race(problem, labels, folds, candidates, decisions, Measure(scoring, taxonomy), second, told)
+        guards = _GUARDS_OF_SETS if several and taxonomy is not None and self.scoring is None else ()
+        return Race(
+            problem,
+            labels,
+            folds,
+            candidates,
+            decisions,
+            Measure(scoring, taxonomy),
+            second,
+            [Measure(name, taxonomy) for name in guards],
+            self._tell if self.verbose else None,
+        )
 
     def _tell(self, attempt: Attempt, name: str, score: float) -> None:
         print(

@@ -103,7 +103,9 @@ class Selection:
         return value
 
     def to_text(self) -> str:
-        """All trials as a table, the chosen one marked; a star at the gap: it is above the `tol` of that fit.
+        """The trials as a table, the chosen one marked; a star at the gap: it is above the `tol` of that fit.
+
+        A fit whose answers were decided in several ways has one line, with the best of them.
 
         >>> trial = Trial(0, "MulticlassSVM()", 0.01, 0.8, 0.25, 1e-3, True, 0.1)
         >>> print(Selection([trial], 0, None, 20).to_text())
@@ -115,13 +117,16 @@ class Selection:
         of_sets = "micro F1  macro F1  example F1  " if several else ""
         other = "" if self.metric in METRICS else f"{self.metric.replace('_', ' ')}  "
         decided = any(trial.decision != "best" for trial in self.trials)
-        decision = f"{'decision':15}  " if decided else ""
+        room = max(8, *(len(trial.decision) for trial in self.trials))
+        decision = f"{'decision':{room}}  " if decided else ""
         counted = len({trial.rows for trial in self.trials}) > 1
         decision += "rows     " if counted else ""
         lines = [
             f"{'candidate':{width}}  {decision}lambda   accuracy  tree loss  {of_sets}{other}gap       seconds"
         ]
-        for number, trial in enumerate(self.trials):
+        shown = self._of_each_fit()
+        for number in shown:
+            trial = self.trials[number]
             loss = "-" if math.isnan(trial.tree_loss) else f"{trial.tree_loss:.3f}"
             gap = f"{trial.gap:.1e}{'' if trial.certified else '*'}"
             mark = "  <- chosen" if number == self.chosen else ""
@@ -131,13 +136,28 @@ class Selection:
                 else ""
             )
             sets += f"{trial.score:<{len(other) - 2}.4f}  " if other else ""
-            decision = f"{trial.decision:15}  " if decided else ""
+            decision = f"{trial.decision:{room}}  " if decided else ""
             decision += f"{trial.rows:<7}  " if counted else ""
             lines.append(
                 f"{trial.title:{width}}  {decision}{_power(trial.lambda_):7}  {trial.accuracy:<8.4f}  {loss:9}  {sets}"
                 f"{gap:8}  {trial.seconds:<7.1f}{mark}".rstrip()
             )
+        if len(shown) < len(self.trials):
+            lines.append(
+                f"{len(shown)} fits, each with the best of its decisions; {len(self.trials)} trials in all"
+            )
         return "\n".join(lines)
+
+    def _of_each_fit(self) -> list[int]:
+        """For each fit the number of its chosen or best trial: decisions share the fit."""
+        fits: dict[tuple[Any, ...], list[int]] = {}
+        for number, trial in enumerate(self.trials):
+            fits.setdefault((trial.candidate, trial.lambda_, trial.seconds, trial.rows), []).append(number)
+        sign = -1.0 if self.metric == "tree_loss" else 1.0
+        return [
+            max(numbers, key=lambda k: (k == self.chosen, sign * self._value(self.trials[k])))
+            for numbers in fits.values()
+        ]
 
     def plot(self, file: str | Path) -> None:
         """Draw the score of every candidate over lambda into a picture file; needs matplotlib (the extra "plot").

@@ -28,6 +28,8 @@ _MOST_WORK = 2**29  # multiplications of a step by dense linear algebra; 30 such
 # few milliseconds, and a dozen of them are enough
 _SLOW_ASCENT, _TINY_WORK = ("structured", "siblings"), 2**21
 _MOST_DECOMPOSED = 4096  # rows or features, whichever are fewer: a decomposition takes about 20 seconds
+_MOST_PRICED = 2**22  # rows x classes, and classes, for which a dozen arrays are kept,
+_MOST_COVARIANCE = 2**10  # and whose covariance is inverted in a fraction of a second
 _MOST_CURVATURE = 2**24  # numbers in the second derivatives of all rows: 128 MB
 _LBFGS_PRECISION = 1e-5  # tolerances below it are better reached by Newton's method on dense rows too,
 _FEW_PRODUCTS = 2**14  # and any where rows x features x classes are fewer: it takes fewer steps
@@ -70,6 +72,7 @@ _HOMES = {
     "siblings": ("siblings", "solve_siblings"),
     "averaging": ("dual_averaging", "solve_dual_averaging"),
     "interior": ("interior", "solve_interior"),
+    "proximal": ("proximal", "solve_proximal"),
     "ascent_first": ("ascent_first", "solve_ascent_first"),
     "interior_signs": ("interior_signs", "solve_interior_signs"),
     "decomposition": ("ridge", "solve_ridge"),
@@ -166,6 +169,8 @@ def _by_preference(
         yield among[0]  # whose Newton steps cope with features of any size
     if may_be_interior and suits_interior(objective, begun):
         yield "ascent_first" if _ascent_may_end(objective) else "interior"
+    elif may_be_interior and _suits_proximal(objective):
+        yield "ascent_first"
     among = [name for name in among if name != "interior"]  # elsewhere only where no other can
     if among[0] == "one_vs_rest":
         yield among[0]
@@ -279,6 +284,16 @@ def _ascent_may_end(objective: Objective) -> bool:
     """Whether an ascent on the duals of a structured hinge is worth trying before interior points."""
     uneven = objective.problem.scales.unevenness(objective.bias_feature or np.inf)
     return objective.loss.facts.kind == "structured" and objective.tie.facts.paths and uneven <= _FAIRLY_EVEN
+
+
+def _suits_proximal(objective: Objective) -> bool:
+    """Whether rows of a structured hinge are dense, and neither so few nor so many that steps on all of them at once
+    are no help to an ascent."""
+    problem, tie = objective.problem, objective.tie.facts
+    if sp.issparse(problem.X) or problem.products is not None or objective.loss.facts.kind != "structured":
+        return False
+    small = problem.n_rows * problem.n_classes <= _MOST_PRICED and problem.n_classes <= _MOST_COVARIANCE
+    return small and tie.paths and not tie.learned and problem.X.size * problem.n_classes > _TINY_WORK
 
 
 def decomposes(problem: Problem) -> bool:

@@ -140,6 +140,7 @@ class StructuredRun(RowAscent, SlotRun):
 
     price_task = staticmethod(price_rows)
     first_face, every_face = 20, 10  # passes before Newton steps on the face, and from one to the next
+    on_face = False  # whether the duals that are not zero were few enough for such steps
     stretch = 1.0  # of the vectors of the duals at the end: the objective is least there
 
     def __init__(self, objective: Objective, limits: Limits, run: Run, watch: Watch | None = None) -> None:
@@ -229,7 +230,8 @@ class StructuredRun(RowAscent, SlotRun):
         self.repack(0)
         slots, cost = self.arrays.slots, self.arrays.cost
         size = float(len(slots.alpha))
-        if not 0 < size <= _MOST_FREE or size**3 > _FACE_PASSES * self.steps:
+        self.on_face = 0 < size <= _MOST_FREE and size**3 <= _FACE_PASSES * self.steps
+        if not self.on_face:
             return
         row = np.repeat(np.arange(len(cost)), slots.count)
         with blas_threads(1):

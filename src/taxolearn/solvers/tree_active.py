@@ -22,11 +22,13 @@ def first_rows(
     rng: np.random.Generator,
     start: sp.csr_array | None,
     highest: float,
+    dtype: Any = np.float64,
 ) -> Any:
     """A class's own rows, random ones, and those with a dual in `start`.
 
     Duals are moved to between 0 and `highest` times the cost of their row. The random rows stand for all those that
-    nobody looks at, and last: without them weights would drift to where many of those have a loss.
+    nobody looks at, and last: without them weights would drift to where many of those have a loss. Duals are kept in
+    `dtype`.
     """
     from taxolearn.kernels.tree_descent import Active
 
@@ -48,7 +50,7 @@ def first_rows(
         rows.append(mine)
     indptr = np.concatenate(([0], np.cumsum([len(mine) for mine in rows], dtype=np.int64)))
     every = np.concatenate(rows) if rows else np.empty(0, dtype=np.int32)
-    active = Active(indptr, np.diff(own_indptr), every, np.zeros(len(every)), permanent)
+    active = Active(indptr, np.diff(own_indptr), every, np.zeros(len(every), dtype=dtype), permanent)
     if start is not None:
         _fill(problem, forest, given, highest, active)
     return active

@@ -46,6 +46,8 @@ _VISIT_TOL_SHARE = 0.1  # gap of a class at which a visit ends, as a share of th
 _SPAN_CLASSES = 64  # least classes that a task prices, if there are as many
 _TASKS_PER_WORKER = 8  # trees and classes differ much in work: several tasks per worker even that out
 _LIGHT_STEPS = 2**21  # multiply-adds that take some milliseconds
+# pairs of row and class from which on duals are kept in single precision: kernels are then compiled once more
+_MANY_PAIRS = 2**28
 
 Array = npt.NDArray[np.float64]
 
@@ -120,10 +122,13 @@ class _Trees:
         self.forest = make_forest(objective.tie, problem.counted)
         order = self.forest.classes
         single = limits.tol >= 1e-3  # whether pricing is in single precision
-        # the largest dual of a row of cost 1, as the kernels know it
+        # the largest dual of a row of cost 1, as the kernels know it; single precision might pass it
         highest = float(type(loss).kernel_upper(loss, objective.C))
+        short = single and not np.isfinite(highest) and problem.n_rows * len(order) >= _MANY_PAIRS
         rng = np.random.default_rng(limits.seed)
-        self.active = first_rows(problem, self.forest, rng, dual, highest)
+        self.active = first_rows(
+            problem, self.forest, rng, dual, highest, np.float32 if short else np.float64
+        )
         self.biases = np.full(len(order), objective.bias_prior)
         if dual is not None:
             self.biases += objective.bias_feature * _signed_sums(self.active)

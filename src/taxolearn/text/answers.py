@@ -203,16 +203,8 @@ class TextAnswers:
             not self.estimator_.vectors_.by_features
         ):  # words have no part of their own in products of a kernel
             return explain(self.estimator_, rows, k=k, runners_up=runners_up, label=label, titles=self.titles)
-        found = self.features_.feature_spans(text)
-        columns = np.array([feature.column for feature in found], dtype=np.intp)
-        words, shares = self.features_.word_shares(text)
-        row = ExplainedRow(
-            columns,
-            np.array([feature.value for feature in found], dtype=np.float64),
-            [feature.name for feature in found],
-            words,
-            shares[:, columns],
-        )
+        entries, words, shares = self.features_.explained(text)
+        row = ExplainedRow(*entries, words, shares)
         return explain_row(
             self.estimator_, rows, row, k=k, runners_up=runners_up, label=label, titles=self.titles
         )

@@ -63,6 +63,16 @@ def register_embedder(embedder: Any, name: str | None = None) -> Embedder:
     return made
 
 
+def comes_with_a_package(name: str) -> bool:
+    """Whether a name stands for what some package holds, so that it cannot be the user's own.
+
+    >>> comes_with_a_package("model2vec:tiny"), comes_with_a_package("words"), comes_with_a_package("mine")
+    (True, True, False)
+    """
+    kind, _, model = name.partition(":")
+    return name == STATIC or (kind in ("sentence-transformers", "model2vec") and bool(model))
+
+
 def checked(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     """The vectors of texts, or what is wrong with them.
 
@@ -179,10 +189,10 @@ def _by_name(name: str) -> Embedder:
         from taxolearn.text.static_words import static_words
 
         return static_words()
-    kind, colon, model = name.partition(":")
-    if colon and kind in ("sentence-transformers", "model2vec") and model:
+    if comes_with_a_package(name):
         from taxolearn.text.model_embedders import model_embedder
 
+        kind, _, model = name.partition(":")
         return model_embedder(kind, model)
     raise DataError(
         f"embedder={show(name)} is not known; use 'words', 'sentence-transformers:NAME' or 'model2vec:NAME', or "

@@ -13,7 +13,7 @@ from scipy import sparse
 from taxolearn.errors import DataError, ModelError
 from taxolearn.structure.names import show
 from taxolearn.text.embedder import Embedder
-from taxolearn.text.embedders import checked, embedder_of
+from taxolearn.text.embedders import checked, comes_with_a_package, embedder_of
 
 # Columns beside n-grams, where the first ones can stand alone, from more than so many texts on: n-grams tell what the
 # others would, the more the more texts there are. See the decisions.
@@ -125,7 +125,7 @@ class EmbeddingBlock:
         try:
             embedder = embedder_of(name)
         except DataError as error:
-            reason = f"{error}" if " needs " in str(error) else _not_known(name)
+            reason = str(error) if comes_with_a_package(name) else _not_known(name)
             raise ModelError(reason) from None
         if (embedder.dimension, embedder.fingerprint) != (stored["dimension"], stored["fingerprint"]):
             raise ModelError(

@@ -17,7 +17,15 @@ from taxolearn.text.embedding_block import EmbeddingBlock, beside
 from taxolearn.text.packing import pack_blocks, unpack_blocks
 from taxolearn.text.reading import Chunks, check_texts, read_chunks, text_cleaner
 from taxolearn.text.settings import KINDS, check_settings, plain_settings, setting_names
-from taxolearn.text.spans import FeatureSpan, WordShares, feature_spans, word_shares
+from taxolearn.text.spans import (
+    Entries,
+    FeatureSpan,
+    WordShares,
+    feature_spans,
+    share_parts,
+    text_entries,
+    word_shares,
+)
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -198,6 +206,17 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         embedded = 0 if self.embedding_ is None else self.embedding_.columns
         return np.array([*names, *(f"embedding__{column}" for column in range(embedded))], dtype=object)
 
+    def entries(self, text: str) -> Entries:
+        """List the features of one text: their columns, their values and readable names.
+
+        >>> features = TextFeatures(norm=None).fit(["left femur", "Femur"])
+        >>> features.entries("The left FEMUR.").names
+        ['word: femur', 'word: left', 'word: left femur']
+        """
+        check_is_fitted(self)
+        [text] = check_texts([text], "text")
+        return text_entries(text, self.blocks_, self.settings_, self.embedding_)
+
     def feature_spans(self, text: str) -> list[FeatureSpan]:
         """List the features of one text, each with a readable name, its value and where in the text it is.
 
@@ -227,6 +246,27 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         [text] = check_texts([text], "text")
         return word_shares(text, self.blocks_, self.settings_, self.embedding_)
+
+    def explained(self, text: str) -> tuple[Entries, list[str], list[Any]]:
+        """The entries of one text, its words, and the values of the entries split among them, matrices side by side.
+
+        >>> entries, words, parts = TextFeatures(norm=None).fit(["left femur", "Femur"]).explained("the femur")
+        >>> entries.names, words, [part.toarray().tolist() for part in parts]
+        (['word: femur'], ['the', 'femur'], [[[0.0], [1.0]]])
+        """
+        entries = self.entries(text)
+        words, parts = share_parts(text, self.blocks_, self.settings_, self.embedding_)
+        ends = np.cumsum([0, *(part.shape[1] for part in parts)])
+        bounds = np.searchsorted(entries.columns, ends)
+        there = [entries.columns[a:b] - first for first, a, b in zip(ends, bounds, bounds[1:], strict=False)]
+        return (
+            entries,
+            words,
+            [
+                part if len(own) == part.shape[1] else part[:, own]
+                for part, own in zip(parts, there, strict=True)
+            ],
+        )
 
     def pack(self, prefix: str = "text") -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Return the header entry and the arrays (named `prefix`/...) of fitted features.

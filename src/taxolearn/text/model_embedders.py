@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -81,6 +81,9 @@ def _content(model: Any) -> Iterator[bytes]:
         state = model.state_dict()
         for key in sorted(state):
             yield np.ascontiguousarray(state[key].detach().float().cpu().numpy()).tobytes()
+        # Not all of the tokenizer: it remembers how it was last called. Some have a list of words, some nothing.
+        words: Any = getattr(getattr(model, "tokenizer", None), "get_vocab", list)()
+        yield repr(sorted(words.items()) if isinstance(words, Mapping) else list(words)).encode()
         return
     for name in ("embedding", "weights", "token_mapping"):
         array = getattr(model, name, None)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from taxolearn.text.block import Block
 from taxolearn.text.embedding_block import EMBEDDING, EmbeddingBlock
+from taxolearn.text.ngrams import Ints
+from taxolearn.text.ngrams import Occurrences as NgramPlaces
 from taxolearn.text.reading import read_chunks, text_cleaner
-from taxolearn.text.vocabulary import WORD
+from taxolearn.text.vocabulary import WORD, ragged
 
 Span = tuple[int, int]
 # The same blanks at which `str.split` cuts.
@@ -45,12 +48,51 @@ class WordShares(NamedTuple):
     shares: sparse.csr_array
 
 
-class _Occurrence(NamedTuple):
-    """One occurrence of a feature: its column, its place, and the chunks it takes part in."""
+class Entries(NamedTuple):
+    """The features of a text in the order of their columns: columns, values and readable names.
 
-    column: int
-    span: Span
-    chunks: tuple[int, ...]
+    >>> Entries(np.array([3]), np.array([0.7]), ["word: femur"]).names
+    ['word: femur']
+    """
+
+    columns: Ints
+    values: npt.NDArray[np.float64]
+    names: list[str]
+
+
+class _Occurrences(NamedTuple):
+    """Occurrences of features as arrays: columns, places in the cleaned text, and chunks, a row of them for each."""
+
+    columns: Ints
+    starts: Ints
+    ends: Ints
+    chunks: Ints
+
+
+def text_entries(
+    text: str, blocks: Sequence[Block], settings: Mapping[str, Any], embedding: EmbeddingBlock | None = None
+) -> Entries:
+    """The features of a text without their places; see `TextFeatures.entries`.
+
+    >>> from taxolearn.text import TextFeatures
+    >>> features = TextFeatures(norm=None).fit(["hip"])
+    >>> text_entries("a HIP", features.blocks_, features.settings_).names
+    ['word: hip']
+    """
+    chunks = read_chunks([text], text_cleaner(settings["lowercase"], settings["strip_accents"]))
+    columns, values, names = [np.empty(0, np.int64)], [np.empty(0)], []
+    first = 0
+    for block in blocks:
+        row = block.rows(chunks, settings)
+        columns.append(first + row.indices.astype(np.int64))
+        values.append(row.data.astype(np.float64))
+        names += _readable_names(block, row.indices)
+        first += len(block.vocabulary)
+    if embedding is not None:
+        columns.append(np.arange(first, first + embedding.columns))
+        values.append(embedding.rows([text], np.float64)[0])
+        names += [EMBEDDING] * embedding.columns
+    return Entries(np.concatenate(columns), np.concatenate(values), names)
 
 
 def feature_spans(
@@ -64,24 +106,20 @@ def feature_spans(
     [('chars: ␣h', ((2, 3),)), ('chars: hi', ((2, 4),)), ('chars: ip', ((3, 5),)), ('chars: p␣', ((4, 5),))]
     """
     reading = _Reading(text, settings)
-    spans = []
+    places: dict[int, list[Span]] = {}
     for first, block in _with_first_columns(blocks):
-        places: dict[int, list[Span]] = {}
-        for occurrence in reading.occurrences(block):
-            places.setdefault(occurrence.column, []).append(occurrence.span)
-        columns = sorted(places)
-        values = reading.row(block)
-        names = _readable_names(block, columns)
-        spans += [
-            FeatureSpan(first + column, name, float(values[column]), tuple(sorted(places[column])))
-            for column, name in zip(columns, names, strict=True)
-        ]
-    if embedding is not None:
-        first = sum(len(block.vocabulary) for block in blocks)
-        values = embedding.rows([text], np.float64)[0].tolist()
-        whole = ((0, len(text)),)
-        spans += [FeatureSpan(first + place, EMBEDDING, value, whole) for place, value in enumerate(values)]
-    return spans
+        for found in reading.occurrences(block):
+            starts, ends = reading.places(found.starts, found.ends)
+            for column, start, end in zip(
+                (first + found.columns).tolist(), starts.tolist(), ends.tolist(), strict=True
+            ):
+                places.setdefault(column, []).append((start, end))
+    whole = [(0, len(text))]
+    columns, values, names = text_entries(text, blocks, settings, embedding)
+    return [
+        FeatureSpan(column, name, value, tuple(sorted(places.get(column, whole))))
+        for column, name, value in zip(columns.tolist(), names, values.tolist(), strict=True)
+    ]
 
 
 def word_shares(
@@ -95,32 +133,53 @@ def word_shares(
     >>> shares.words, shares.shares.sum(axis=1).tolist()
     (['a', 'right', 'hip'], [0.0, 1.0, 0.0])
     """
+    words, parts = share_parts(text, blocks, settings, embedding)
+    return WordShares(words, sparse.hstack([sparse.csr_array((len(words), 0)), *parts], format="csr"))
+
+
+def share_parts(
+    text: str, blocks: Sequence[Block], settings: Mapping[str, Any], embedding: EmbeddingBlock | None = None
+) -> tuple[list[str], list[Any]]:
+    """The words of a text, and its row split among them as matrices side by side: a dense one for embeddings.
+
+    >>> from taxolearn.text import TextFeatures
+    >>> features = TextFeatures(analyzer="word+char").fit(["left femur", "right femur"])
+    >>> words, parts = share_parts("right hip", features.blocks_, features.settings_)
+    >>> words, [part.shape[1] == len(block.vocabulary) for part, block in zip(parts, features.blocks_)]
+    (['right', 'hip'], [True, True])
+    """
     reading = _Reading(text, settings)
-    rows: list[int] = []
-    columns: list[int] = []
-    shares: list[float] = []
-    n_features = 0
-    for first, block in _with_first_columns(blocks):
-        occurrences = reading.occurrences(block)
-        times = np.bincount([occurrence.column for occurrence in occurrences], minlength=1)
-        values = reading.row(block)
-        for column, _, chunks in occurrences:
-            rows += chunks
-            columns += [first + column] * len(chunks)
-            shares += [float(values[column]) / (times[column] * len(chunks))] * len(chunks)
-        n_features = first + len(block.vocabulary)
-    words = [_shown(text[start:end]) for start, end in map(reading.place, reading.chunk_spans)]
-    matrix = sparse.coo_array((shares, (rows, columns)), shape=(len(words), n_features), dtype=np.float64)
+    words = reading.words(text)
+    parts: list[Any] = [_shares_of(reading, block, len(words)) for block in blocks]
     if embedding is None:
-        return WordShares(words, matrix.tocsr())
+        return words, parts
     vectors, by_word = embedding.shares(text, len(words))
     if by_word:
-        return WordShares(words, sparse.hstack([matrix, vectors], format="csr"))
+        return words, [*parts, vectors]
     # what the embedder cannot split among words has a line of its own
-    corner = sparse.csr_array((len(words), embedding.columns))
-    below = sparse.csr_array((1, n_features))
-    whole = sparse.block_array([[matrix, corner], [below, sparse.csr_array(vectors)]], format="csr")
-    return WordShares([*words, f"({EMBEDDING})"], whole)
+    parts = [sparse.vstack([part, sparse.csr_array((1, part.shape[1]))], format="csr") for part in parts]
+    return [*words, f"({EMBEDDING})"], [
+        *parts,
+        np.vstack([np.zeros((len(words), vectors.shape[1])), vectors]),
+    ]
+
+
+def _shares_of(reading: _Reading, block: Block, n_words: int) -> sparse.csr_array:
+    """The features of one block: each occurrence has the same share, and so has each word that it is made of."""
+    found = reading.occurrences(block)
+    times = sum(
+        (np.bincount(part.columns, minlength=len(block.vocabulary)) for part in found),
+        start=np.zeros(len(block.vocabulary), np.int64),
+    )
+    each = reading.row(block) / np.maximum(times, 1)
+    rows, columns, shares = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
+    for part in found:
+        width = part.chunks.shape[1]
+        rows.append(part.chunks.ravel())
+        columns.append(np.repeat(part.columns, width))
+        shares.append(np.repeat(each[part.columns] / width, width))
+    entries = np.concatenate(shares), (np.concatenate(rows), np.concatenate(columns))
+    return sparse.coo_array(entries, shape=(n_words, len(block.vocabulary)), dtype=np.float64).tocsr()
 
 
 class _Reading:
@@ -132,55 +191,55 @@ class _Reading:
         self._chunks = read_chunks([text], clean)
         self._cleaned = clean(text)
         self._origin = _origins(text, self._cleaned, clean)
-        self.chunk_spans: list[Span] = [match.span() for match in _CHUNK.finditer(self._cleaned)]
+        self._starts, self._ends = _bounds(_CHUNK, self._cleaned)
 
-    def place(self, span: Span) -> Span:
-        """A span of the cleaned text as a span of the text itself."""
-        start, end = span
-        return self._origin[start], self._origin[end - 1] + 1
+    def places(self, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+        """Places in the cleaned text as places in the text itself."""
+        return self._origin[starts], self._origin[ends - 1] + 1
 
-    def row(self, block: Block) -> Any:
+    def words(self, text: str) -> list[str]:
+        """The chunks as they stand in the text."""
+        starts, ends = self.places(self._starts, self._ends)
+        return [_shown(text[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+    def row(self, block: Block) -> npt.NDArray[np.float64]:
         """The dense values of a block's features."""
-        return block.rows(self._chunks, self._settings).toarray()[0]
+        values: npt.NDArray[np.float64] = block.rows(self._chunks, self._settings).toarray()[0].astype(float)
+        return values
 
-    def occurrences(self, block: Block) -> list[_Occurrence]:
-        """Every occurrence of every feature of a block."""
-        if block.vocabulary.kind == "char":
-            return self._of_characters(block)
-        words = [match.span() for match in WORD.finditer(self._cleaned)]
-        starts = [start for start, _ in self.chunk_spans]
-        chunk_of = np.searchsorted(starts, [start for start, _ in words], side="right") - 1
+    def occurrences(self, block: Block) -> list[_Occurrences]:
+        """Every occurrence of every feature of a block, by the length of n-grams."""
         digits, lengths = block.vocabulary.digits(self._chunks)
-        return [
-            _Occurrence(
-                column,
-                self.place((words[start][0], words[start + n - 1][1])),
-                tuple(chunk_of[start : start + n].tolist()),
-            )
-            for n, starts_, columns in block.vocabulary.table.find(digits, lengths)
-            for start, column in zip(starts_.tolist(), columns.tolist(), strict=True)
-        ]
+        of_kind = self._of_characters if block.vocabulary.kind == "char" else self._of_words
+        return list(of_kind(block.vocabulary.table.find(digits, lengths), lengths))
 
-    def _of_characters(self, block: Block) -> list[_Occurrence]:
-        digits, lengths = block.vocabulary.digits(self._chunks)
-        ends = np.cumsum(lengths)
-        copies: dict[int, list[int]] = {}  # distinct chunk -> its positions among the chunks of the text
-        for position, chunk in enumerate(self._chunks.ids.tolist()):
-            copies.setdefault(chunk, []).append(position)
-        found = []
-        for n, starts, columns in block.vocabulary.table.find(digits, lengths):
-            chunks = np.searchsorted(ends, starts, side="right")
-            offsets = starts - (ends - lengths)[chunks] - 1  # the blank before the chunk has offset -1
-            for offset, chunk, column in zip(
-                offsets.tolist(), chunks.tolist(), columns.tolist(), strict=True
-            ):
-                for position in copies[chunk]:
-                    start, end = self.chunk_spans[position]
-                    # Blanks are not shown; one by itself stands at the character next to it.
-                    first = min(max(start + offset, start), end - 1)
-                    span = first, max(min(start + offset + n, end), first + 1)
-                    found.append(_Occurrence(column, self.place(span), (position,)))
-        return found
+    def _of_words(self, found: Iterable[NgramPlaces], lengths: Ints) -> Iterator[_Occurrences]:
+        starts, ends = _bounds(WORD, self._cleaned)
+        chunk_of = np.searchsorted(self._starts, starts, side="right") - 1
+        for n, at, columns in found:
+            yield _Occurrences(columns, starts[at], ends[at + n - 1], chunk_of[at[:, None] + np.arange(n)])
+
+    def _of_characters(self, found: Iterable[NgramPlaces], lengths: Ints) -> Iterator[_Occurrences]:
+        last = np.cumsum(lengths)
+        # the positions in the text of each distinct chunk, one chunk after the other
+        copies = np.argsort(self._chunks.ids, kind="stable")
+        n_copies = np.bincount(self._chunks.ids, minlength=len(lengths))
+        for n, at, columns in found:
+            chunks = np.searchsorted(last, at, side="right")
+            offsets = at - (last - lengths)[chunks] - 1  # the blank before the chunk has offset -1
+            times = n_copies[chunks]
+            positions = copies[ragged((np.cumsum(n_copies) - n_copies)[chunks], times)]
+            start, end = self._starts[positions], self._ends[positions]
+            begins = start + np.repeat(offsets, times)
+            # Blanks are not shown; one by itself stands at the character next to it.
+            first = np.minimum(np.maximum(begins, start), end - 1)
+            after = np.maximum(np.minimum(begins + n, end), first + 1)
+            yield _Occurrences(np.repeat(columns, times), first, after, positions[:, None])
+
+
+def _bounds(pattern: re.Pattern[str], text: str) -> tuple[Ints, Ints]:
+    spans = np.array([match.span() for match in pattern.finditer(text)], np.int64).reshape(-1, 2)
+    return spans[:, 0], spans[:, 1]
 
 
 def _with_first_columns(blocks: Sequence[Block]) -> list[tuple[int, Block]]:
@@ -188,19 +247,19 @@ def _with_first_columns(blocks: Sequence[Block]) -> list[tuple[int, Block]]:
     return list(zip(firsts, blocks, strict=False))
 
 
-def _readable_names(block: Block, rows: list[int]) -> list[str]:
+def _readable_names(block: Block, rows: Any) -> list[str]:
     names = block.vocabulary.names(rows)
     if block.vocabulary.kind == "word":
         return [f"word: {name}" for name in names]
     return [f"chars: {name.replace(' ', '␣')}" for name in names]
 
 
-def _origins(text: str, cleaned: str, clean: Callable[[str], str]) -> Sequence[int]:
+def _origins(text: str, cleaned: str, clean: Callable[[str], str]) -> Ints:
     """For each character of the cleaned text, the position of the character of the text it comes from."""
     if len(text) == len(cleaned):
-        return range(len(text))
+        return np.arange(len(text))
     # Lower case, decomposition and the removal of accents all turn one character into none, one or several.
-    return [position for position, character in enumerate(text) for _ in clean(character)]
+    return np.repeat(np.arange(len(text)), [len(clean(character)) for character in text])
 
 
 def _shown(chunk: str) -> str:

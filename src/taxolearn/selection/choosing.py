@@ -1,0 +1,109 @@
+"""Which of the options of a race is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from taxolearn.selection.attempts import Attempt, Option
+from taxolearn.selection.measures import Score
+
+_CLEAR = 2.0  # standard errors by which a plain attempt must be beaten by one that is not
+_CLEAR_TO_PLAIN = 1.0  # the same by a plain attempt with another decision or C
+
+
+class Choice:
+    """The rule, for options of these decisions; `plain` tells the attempts that others must clearly beat.
+
+    >>> from taxolearn.selection.measures import Measure
+    >>> import numpy as np
+    >>> truth, none = np.array(["a", "b"]), np.array(["c", "c"])
+    >>> right, wrong = (Measure("accuracy", None)(truth, answers) for answers in (truth, none))
+    >>> options = [Option(Attempt(k, 1.0), "best", score, None) for k, score in enumerate((wrong, right))]
+    >>> Choice(("best",), lambda attempt: True).of(options, few=False).attempt.candidate
+    1
+    """
+
+    def __init__(self, decisions: Sequence[str], plain: Callable[[Attempt], bool]) -> None:
+        self._decisions, self._plain = decisions, plain
+
+    def of(self, options: Sequence[Option], *, few: bool) -> Option:
+        """Of the options within one standard error of the best that with the best second score, then the simplest.
+
+        None that is below the best plain option by more than one standard error of their difference, row by row, is
+        looked at: what a better method has won may be given for the second score, but no more.
+        Unless the best plain option is not clearly worse, by the metric or by the second: then rows that were too `few`
+        have told nothing, or there is nothing to tell. The same is then looked for among the plain options, which need
+        less to be clear, and at last the best plain one with the first decision is taken. Nor are options looked at
+        with a guard that is so far below the best which plain ones have that are about as good.
+        """
+        plain = [one for one in options if self._plain(one.attempt)]
+        first = [one for one in plain if one.decision == self._decisions[0]]
+        if not first:
+            return self._near_best(options)
+        safe = max(first, key=_safe_order)
+        if few:
+            return safe
+        floors = _floors([one for one in first if _about_as_good(one.score, safe.score)])
+        for some in (options, plain):
+            found = self._near_best([one for one in some if _keeps(one, safe, floors)] or [safe])
+            if self._clearly_better(found, safe):
+                return found
+        return safe
+
+    def _near_best(self, options: Sequence[Option]) -> Option:
+        best = max((option.score for option in options), key=goodness)
+        return min((one for one in options if one.score.within_one_error(best)), key=self._order)
+
+    def _clearly_better(self, found: Option, safe: Option) -> bool:
+        enough = _CLEAR_TO_PLAIN if self._plain(found.attempt) else _CLEAR
+        clear = safe.score.errors_below(found.score) >= enough
+        if found.second is not None:
+            clear |= safe.second.errors_below(found.second) >= enough
+        return bool(clear)
+
+    def _order(self, option: Option) -> tuple[float, ...]:
+        second = 0.0 if option.second is None else -goodness(option.second)
+        rank = self._decisions.index(option.decision)
+        return (
+            round(second, 12),
+            -round(goodness(option.score), 12),
+            option.attempt.candidate,
+            rank,
+            option.attempt.C,
+        )
+
+
+def _about_as_good(score: Score, other: Score) -> bool:
+    """Not below another by more than one standard error of their difference."""
+    return score.errors_below(other) <= 1.0
+
+
+def _floors(options: Sequence[Option]) -> list[Score]:
+    """The best of each guard."""
+    return [max(scores, key=goodness) for scores in zip(*(one.guards for one in options), strict=True)]
+
+
+def _keeps(option: Option, safe: Option, floors: Sequence[Score]) -> bool:
+    """Whether an option keeps what the best plain ones have."""
+    pairs = [(option.score, safe.score), *zip(option.guards, floors, strict=True)]
+    return all(_about_as_good(mine, other) for mine, other in pairs)
+
+
+def _safe_order(option: Option) -> tuple[float, ...]:
+    second = 0.0 if option.second is None else goodness(option.second)
+    return (
+        round(goodness(option.score), 12),
+        round(second, 12),
+        -option.attempt.candidate,
+        -option.attempt.C,
+    )
+
+
+def goodness(score: Score) -> float:
+    """A score that is larger where it is better.
+
+    >>> import numpy as np
+    >>> goodness(Score(0.5, lambda: np.zeros(1), np.ones(1), lower_is_better=True))
+    -0.5
+    """
+    return score.sign * score.value
