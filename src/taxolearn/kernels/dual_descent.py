@@ -56,6 +56,15 @@ def _square(w):
 
 
 @kernel
+def _numbers_to(n):
+    """0 .. n-1; numba compiles this loop in a quarter of the time its own arange takes."""
+    out = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        out[i] = i
+    return out
+
+
+@kernel
 def _random_below(state, n):
     """A number in 0..n-1 from a xorshift generator whose state the caller owns (threads share nothing)."""
     x = state[0]
@@ -76,7 +85,7 @@ def sweep(
     `dual`, `w` and `bias[0]` (the weight of the bias feature) are changed in place and stay consistent.
     """
     m = dual.shape[0]
-    order = np.arange(m)
+    order = _numbers_to(m)
     active = m
     epochs = 0
     per_row = mean_row_size(rows)
@@ -326,7 +335,7 @@ def _solve_block(
 
     first = True
     relative = 0.2 if grow else 0.5 * tol  # of a first working set's own primal: no more before it has grown
-    unsolved = np.arange(width)
+    unsolved = _numbers_to(width)
     while unsolved.shape[0] > 0:
         for b in unsolved:
             c = classes[b]

@@ -114,8 +114,9 @@ def _enough(nodes, mu, need):
     size = max(need, 2 * nodes.shape[0])
     more = np.empty(size, dtype=nodes.dtype)
     values = np.empty(size)
-    more[: nodes.shape[0]] = nodes
-    values[: nodes.shape[0]] = mu
+    for k in range(nodes.shape[0]):  # slices would compile in ten times the time
+        more[k] = nodes[k]
+        values[k] = mu[k]
     return more, values
 
 

@@ -115,7 +115,8 @@ def ascend(
             continue
         if stop[0] != 0:
             break
-        scores[:] = intercepts
+        for k in range(n_classes):  # compiles in a tenth of the time of scores[:] = intercepts
+            scores[k] = intercepts[k]
         add_row_scores(rows, i, weights, scores)
         mine = p[i]
         _, divergence = _towards(scores, mine, d)
@@ -148,7 +149,8 @@ def price_rows(rows, own, cost, first, last, weights, intercepts, p):
     twice = 0.0
     for i in range(first, last):
         if cost[i] > 0.0:
-            scores[:] = intercepts
+            for k in range(n_classes):
+                scores[k] = intercepts[k]
             add_row_scores(rows, i, weights, scores)
             level, divergence = _towards(scores, p[i], d)
             losses += cost[i] * (level - scores[own[i]])
