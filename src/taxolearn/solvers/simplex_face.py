@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dposv
 
 from taxolearn.objective import Objective
 
@@ -98,16 +98,18 @@ def _direction(face: Face, alpha: Array, gradient: Array) -> Array | None:
     if not len(some):
         return None
     tied, pivot = kept[some], last[face.row[some]]
-    wide = face.products[some] - np.where(tied[:, None], face.products[pivot], 0.0)
-    matrix = wide[:, some] - np.where(tied[None, :], wide[:, pivot], 0.0)
+    matrix, wanted = face.products[np.ix_(some, some)], gradient[some]
+    kept_too = np.flatnonzero(tied)
+    if len(kept_too):
+        pivots = pivot[kept_too]
+        across = face.products[np.ix_(pivots, some)]
+        matrix[kept_too] -= across
+        matrix[:, kept_too] -= across.T
+        matrix[np.ix_(kept_too, kept_too)] += face.products[np.ix_(pivots, pivots)]
+        wanted[kept_too] -= gradient[pivots]
     matrix.flat[:: len(some) + 1] += _RIDGE * np.trace(matrix) / len(some) + np.finfo(float).tiny
-    try:
-        step = cho_solve(
-            cho_factor(matrix, overwrite_a=True, check_finite=False),
-            gradient[some] - np.where(tied, gradient[pivot], 0.0),
-            check_finite=False,
-        )
-    except LinAlgError:
+    _, step, failed = dposv(matrix.T, wanted, overwrite_a=True)
+    if failed:
         return None
     direction = np.zeros_like(alpha)
     direction[some] = step

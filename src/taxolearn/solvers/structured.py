@@ -139,7 +139,7 @@ class StructuredRun(RowAscent, SlotRun):
     """One solve: what the kernels read, and the slots and node vectors that they change."""
 
     price_task = staticmethod(price_rows)
-    first_face, every_face = 20, 10  # passes before Newton steps on the face, and from one to the next
+    first_face, every_face = 20, 5  # passes before Newton steps on the face, and from one to the next
     on_face = False  # whether the duals that are not zero were few enough for such steps
     stretch = 1.0  # of the vectors of the duals at the end: the objective is least there
 
