@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from taxolearn.selection.attempts import Attempt, Option
 from taxolearn.selection.measures import Score
 
-_CLEAR = 2.0  # standard errors by which a plain attempt must be beaten by one that is not
-_CLEAR_TO_PLAIN = 1.0  # the same by a plain attempt with another decision or C
+_CLEAR = 2.0  # standard errors by which the best plain option must be beaten
 
 
 class Choice:
@@ -29,12 +28,13 @@ class Choice:
     def of(self, options: Sequence[Option], *, few: bool) -> Option:
         """Of the options within one standard error of the best that with the best second score, then the simplest.
 
-        None that is below the best plain option by more than one standard error of their difference, row by row, is
-        looked at: what a better method has won may be given for the second score, but no more.
-        Unless the best plain option is not clearly worse, by the metric or by the second: then rows that were too `few`
-        have told nothing, or there is nothing to tell. The same is then looked for among the plain options, which need
-        less to be clear, and at last the best plain one with the first decision is taken. Nor are options looked at
-        with a guard that is so far below the best which plain ones have that are about as good.
+        None is looked at that is below the best plain option with the first decision by more than one standard error of
+        their difference, row by row: what a better method has won may be given for the second score, but no more. Nor
+        one with a guard that is so far below the best which plain ones have that are about as good; of these one that
+        keeps its guards takes the place of the best.
+        If that plain option is not clearly worse, by the metric or by the second, rows that were too `few` have told
+        nothing, or there is nothing to tell: the same is looked for among the plain options, and at last it is taken
+        itself.
         """
         plain = [one for one in options if self._plain(one.attempt)]
         first = [one for one in plain if one.decision == self._decisions[0]]
@@ -44,22 +44,17 @@ class Choice:
         if few:
             return safe
         floors = _floors([one for one in first if _about_as_good(one.score, safe.score)])
+        if not _keeps(safe, safe, floors):
+            safe = self._near_best([one for one in first if _keeps(one, safe, floors)] or [safe])
         for some in (options, plain):
             found = self._near_best([one for one in some if _keeps(one, safe, floors)] or [safe])
-            if self._clearly_better(found, safe):
+            if _clearly_better(found, safe):
                 return found
         return safe
 
     def _near_best(self, options: Sequence[Option]) -> Option:
         best = max((option.score for option in options), key=goodness)
         return min((one for one in options if one.score.within_one_error(best)), key=self._order)
-
-    def _clearly_better(self, found: Option, safe: Option) -> bool:
-        enough = _CLEAR_TO_PLAIN if self._plain(found.attempt) else _CLEAR
-        clear = safe.score.errors_below(found.score) >= enough
-        if found.second is not None:
-            clear |= safe.second.errors_below(found.second) >= enough
-        return bool(clear)
 
     def _order(self, option: Option) -> tuple[float, ...]:
         second = 0.0 if option.second is None else -goodness(option.second)
@@ -71,6 +66,13 @@ class Choice:
             rank,
             option.attempt.C,
         )
+
+
+def _clearly_better(found: Option, safe: Option) -> bool:
+    clear = safe.score.errors_below(found.score) >= _CLEAR
+    if found.second is not None:
+        clear |= safe.second.errors_below(found.second) >= _CLEAR
+    return bool(clear)
 
 
 def _about_as_good(score: Score, other: Score) -> bool:

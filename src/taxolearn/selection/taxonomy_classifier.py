@@ -82,8 +82,8 @@ class TaxonomyClassifier(VectorClassifier):
     with few rows the fifths take turns. Each goes along C from the last fit on while its answers get better, and ends
     early when it is far behind. Of all that are within one standard error of the best `scoring`, and of the best flat
     one (row by row), the one with the least tree loss is chosen, then the simplest. The best flat one is taken unless
-    it is beaten on a hundred rows, by two standard errors, or by one if only the decision or C differ; with fewer rows
-    only flat ones are tried. It is then fitted on all rows and certified;
+    it is beaten by two standard errors on a hundred rows or more; with fewer only flat ones are tried. It is then
+    fitted on all rows and certified;
     its probabilities are calibrated by the scores of held-out rows. Where every class has a single row nothing can be
     held out: the flat SVM is learned, without probabilities.
 
