@@ -82,7 +82,7 @@ def _content(model: Any) -> Iterator[bytes]:
         for key in sorted(state):
             yield np.ascontiguousarray(state[key].detach().float().cpu().numpy()).tobytes()
         # Not all of the tokenizer: it remembers how it was last called. Some have a list of words, some nothing.
-        words = getattr(getattr(model, "tokenizer", None), "get_vocab", list)()
+        words: Any = getattr(getattr(model, "tokenizer", None), "get_vocab", list)()
         yield repr(sorted(words.items()) if isinstance(words, Mapping) else list(words)).encode()
         return
     for name in ("embedding", "weights", "token_mapping"):
