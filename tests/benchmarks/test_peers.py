@@ -104,6 +104,13 @@ def test_the_best_of_a_column_is_bold_and_ties_are_shared():
     assert "| fit, CPU s | 1 of 1 | nowhere |" in won
 
 
+def test_seconds_on_the_clock_are_shown_and_not_compared():
+    lines = [line("A", fit_wall=1.0), line("B", "taxolearn", fit_wall=2.0)]
+    [shown, *_] = page.table(lines, page.columns_of(lines, page.COST))[2:]
+    assert shown == "| A | **1.00** | 1.00 |"
+    assert not any("fit, s" in text for text in page.who_wins({"clef": lines}))
+
+
 def test_what_failed_is_said():
     lines = [
         line("A"),
