@@ -20,8 +20,7 @@ from numba.core.environment import lookup_environment
 from numba.core.typed_passes import NativeLowering
 from numba.extending import overload
 
-_FIRST_TRIED, _LAST_TRIED = (0, 60), (0, 68)
-_TRIED = _FIRST_TRIED <= numba.version_info[:2] <= _LAST_TRIED
+_TRIED = numba.version_info[:2] in {(0, 60), (0, 68)}
 
 
 class _Part(codegen.JITCodeLibrary):
