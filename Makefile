@@ -4,19 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNTIME_STAMP := $(VENV)/.installed-runtime
+BESIDE := $(VENV)/beside.log
+WAITING := tests/browser tests/engines tests/serving
 
-.PHONY: demo test docs bench versions lint types plain format clean
+.PHONY: demo test waiting docs bench versions lint types plain format clean
 
-# --no-compile: what is imported is compiled then; most of it never is
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
+	tools/install.sh $(BIN)/python dev
 	touch $(STAMP)
 
 # The demo needs no development tools.
 $(RUNTIME_STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[words]'
+	tools/install.sh $(BIN)/python words
 	touch $(RUNTIME_STAMP)
 
 # make demo TEXT="fracture of left femur, initial encounter"
@@ -28,9 +29,15 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # one thread of linear algebra per worker: more wait for each other
 test: export OPENBLAS_NUM_THREADS = 1
-test: $(STAMP)
-	$(MAKE) --no-print-directory --output-sync=target -j 2 lint types plain
-	$(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules src tests
+# What computes runs on both cores; beside it run types, plain kernels, and the tests that mostly wait for others.
+test: $(STAMP) lint
+	@$(MAKE) --no-print-directory types plain waiting > $(BESIDE) 2>&1 & beside=$$!; trap 'kill $$beside' INT TERM; \
+	$(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules src tests $(WAITING:%=--ignore=%); computed=$$?; \
+	wait $$beside; waited=$$?; cat $(BESIDE); exit $$((computed + waited))
+
+# tests of a cluster, a browser and a server
+waiting: $(STAMP)
+	$(BIN)/python -m pytest $(WAITING)
 
 # the kernels as plain Python: what the compiler would hide is seen here
 plain: $(STAMP)
@@ -38,13 +45,13 @@ plain: $(STAMP)
 
 # The documentation site, strictly: a warning or a broken link is an error. Open docs/_build/index.html.
 docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[docs]'
+	tools/install.sh $(BIN)/python docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build
 
 # make bench DATA=folder: taxolearn beside its peers; docs/benchmarks.md and its plots are made of the results
 bench: $(STAMP)
 	@test -n "$(DATA)" || { echo "make bench needs the folder of the data sets: make bench DATA=folder"; exit 2; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[bench]'
+	tools/install.sh $(BIN)/python bench
 	$(BIN)/python benchmarks/peers/run.py $(DATA) --install $(BENCH)
 	$(BIN)/python benchmarks/peers/page.py
 
