@@ -1,10 +1,11 @@
 """What static embeddings and the names of classes add to n-grams, with few rows per class and with all of them.
 
-    python benchmarks/table_words.py FOLDER_OF_DATA CACHE.jsonl [--sets trec,news,amazon,icd] [--rows 1,3,10,all]
+    python benchmarks/table_words.py FOLDER_OF_DATA [CELLS.jsonl] [--sets trec,news,amazon,icd] [--rows 1,3,10,all]
         [--seeds 5] [--methods flat,tree] [--most-seconds 600] [--only-table]
 
-Each cell (set, method, rows per class, seed, features) is learned once and kept in CACHE.jsonl, so that runs can be cut
-short and go on. Printed are mean accuracies over the seeds; for "auto" a paired test against n-grams and against the
+Each cell (set, method, rows per class, seed, features) is learned once and kept in CELLS.jsonl, so that runs can be cut
+short and go on; table_words.jsonl beside this file has those of the published table, and another file name begins
+anew. Printed are mean accuracies over the seeds; for "auto" a paired test against n-grams and against the
 best single column: a t-test over the seeds, with all rows McNemar's over the test rows. With "zero" rows: names alone,
 accuracy at every level, beside chance (a random leaf). Exits with 1 when "auto" is significantly below the best single
 column, or is not significantly above n-grams on three sets at 3 rows per class, or as long as cells are missing.
@@ -193,7 +194,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder")
-    parser.add_argument("cache")
+    parser.add_argument("cells", nargs="?", type=Path, default=Path(__file__).with_suffix(".jsonl"))
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--rows", default="zero,1,3,10,all")
     parser.add_argument("--methods", default="flat,tree")
@@ -205,15 +206,14 @@ def main() -> int:
     )
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    cache = Path(asked.cache)
-    lines = cache.read_text().splitlines() if cache.exists() else []
+    lines = asked.cells.read_text().splitlines() if asked.cells.exists() else []
     done = {tuple(entry["key"]): entry for entry in map(json.loads, lines)}
 
     def keep(key: tuple[Any, ...], entry: dict[str, Any]) -> None:
         done[key] = entry | {"key": list(key)}
         told = f"{100 * entry['accuracy']:.2f}, {entry['seconds']:.1f} CPU s" if "accuracy" in entry else ""
         print(*key, told, flush=True)
-        with cache.open("a") as file:
+        with asked.cells.open("a") as file:
             file.write(json.dumps(done[key]) + "\n")
 
     for rows in asked.rows.split(","):

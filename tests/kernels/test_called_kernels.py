@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 import os
 from typing import Any
 
@@ -101,3 +102,32 @@ def test_garbage_is_looked_for_again_after_a_compilation_and_after_one_that_fail
         assert not gc.isenabled()  # as it was
     finally:
         (gc.enable if collecting else gc.disable)()
+
+
+@compiled_only
+def test_an_operator_is_looked_up_once_and_only_while_kernels_are_compiled():
+    from numba import njit
+    from numba.core.types import functions
+
+    before = functions.BaseFunction.get_call_type
+    looked_up: list[Any] = []
+
+    def counted(self, context, args, kws):
+        looked_up.append((self.typing_key, args))
+        return before(self, context, args, kws)
+
+    def polynomial(x, y):
+        return x * y + x * y * (x + y) + x * (y + x)
+
+    functions.BaseFunction.get_call_type = counted
+    try:
+        assert _jit.kernel(polynomial)(2.0, np.float32(3.0)) == 46.0
+        assert functions.BaseFunction.get_call_type is counted
+        once = [call for call in looked_up if call[0] is operator.mul]
+        assert len(once) == len(set(once))
+        looked_up.clear()
+        assert njit(polynomial)(2.0, 3) == 46.0  # not a kernel of ours: Numba does as it always does
+        every = [call for call in looked_up if call[0] is operator.mul]
+        assert len(every) > len(set(every))
+    finally:
+        functions.BaseFunction.get_call_type = before

@@ -20,7 +20,7 @@ from numba.core.environment import lookup_environment
 from numba.core.typed_passes import NativeLowering
 from numba.extending import overload
 
-_TRIED = numba.version_info[:2] in {(0, 60), (0, 68)}
+TRIED = numba.version_info[:2] in {(0, 60), (0, 68)}  # versions whose insides are known
 
 
 class _Part(codegen.JITCodeLibrary):
@@ -80,7 +80,7 @@ def _compiler(lowering: Any) -> Any:
 
 
 def _options(lowering: Any, **wrappers: bool) -> Any:
-    return {"pipeline_class": _compiler(lowering), "no_cfunc_wrapper": True, **wrappers} if _TRIED else {}
+    return {"pipeline_class": _compiler(lowering), "no_cfunc_wrapper": True, **wrappers} if TRIED else {}
 
 
 WHOLE_OPTIONS = _options(_WholeLowering)

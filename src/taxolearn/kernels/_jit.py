@@ -18,6 +18,7 @@ from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
 from taxolearn.kernels._called import WHOLE_OPTIONS, called_as_part
+from taxolearn.kernels._remembered import remembered_operators
 
 fcntl: Any
 try:
@@ -52,7 +53,7 @@ def _compile_by_itself(made: Any, folder: Path | None) -> None:
     place = folder and folder / f"{made.py_func.__module__}.{made.py_func.__qualname__}.lock"
 
     def compile_alone(signature: Any) -> Any:
-        with global_compiler_lock, _alone(place), _no_collection():
+        with global_compiler_lock, _alone(place), _no_collection(), remembered_operators():
             return compiled(signature)
 
     made.compile = compile_alone
