@@ -156,12 +156,10 @@ def solve_dense_classes(shared: DenseRows, classes: Block, clock: Clock) -> Solv
 
 def _share_dense(objective: Objective, limits: Limits) -> DenseRows:
     problem = objective.problem
-    positives = problem.targets.tocsc()
     return DenseRows(
         objective.loss,
         problem.X,
-        positives.indptr.astype(np.int64),
-        positives.indices.astype(np.int64),
+        *problem.rows_of_classes,
         objective.C * problem.row_weight,
         problem.positive_weight,
         problem.negative_weight,
@@ -177,13 +175,11 @@ def _share(objective: Objective, limits: Limits, sparse: bool) -> Shared:
 
     problem = objective.problem
     rows: Any = rows_of(problem.X)
-    positives = problem.targets.tocsc()
     return Shared(
         objective.loss,
         rows,
         row_squares(rows, objective.bias_feature),
-        positives.indptr.astype(np.int64),
-        positives.indices.astype(np.int64),
+        *problem.rows_of_classes,
         objective.C * problem.row_weight,
         problem.positive_weight,
         problem.negative_weight,
@@ -307,8 +303,10 @@ class _OneVsRest:
             only = parts.get(1, sp.csr_array((1, width)))
             data, indices = np.concatenate((mirror * only.data, only.data)), np.tile(only.indices, 2)
             return sp.csr_array((data, indices, only.nnz * np.arange(3)), shape=(2, width))
-        counts = np.zeros(self.problem.n_classes, dtype=np.int64)
         found = [parts[first] for first in sorted(parts)]
+        if len(found) == 1 and found[0].shape == (self.problem.n_classes, width):
+            return found[0]
+        counts = np.zeros(self.problem.n_classes, dtype=np.int64)
         for first, part in parts.items():
             place = int(np.searchsorted(self.solved, first))
             counts[self.solved[place : place + part.shape[0]]] = np.diff(part.indptr)
