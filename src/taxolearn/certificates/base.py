@@ -98,7 +98,8 @@ class Certificate:
         >>> Certificate(np.array([2.0]), np.array([1.999]), Status.CONVERGED).holds(1e-3)
         True
         """
-        return math.isfinite(self.gap) and self.gap <= tol
+        gap = self.gap
+        return math.isfinite(gap) and gap <= tol
 
     def decided(self, tol: float) -> Certificate:
         """The same with the status that it proves: converged if it holds, and only then.
