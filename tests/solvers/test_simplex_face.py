@@ -51,7 +51,7 @@ def test_a_face_has_the_value_of_the_dual(rescaling):
 def test_steps_raise_the_value_up_to_the_optimum_of_the_face(C, seed):
     objective = objective_of(C, seed=seed)
     face, alpha = face_of(objective, solve_structured(objective, Limits(tol=1e-9, max_iter=4)))
-    cost, n = face.cost, objective.problem.n_rows
+    cost, n = face.cost, len(face.cost)
     for _ in range(30):
         last, alpha = alpha, ascend_face(face, alpha)
         assert value_of(face, alpha) >= value_of(face, last) - 1e-12 * C

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ _LEAST_GAIN = (
     2e-5  # share of the objective below which that is not done: single precision rounds what is multiplied
 )
 _MOST_FREE = 2048  # duals on a face
+_ONE_THREAD = 2**18  # multiplications for which BLAS takes one thread anyway
 _FACE_PASSES = (
     256  # passes that have as many multiplications as a step on a face may: BLAS is quicker at them
 )
@@ -139,7 +141,7 @@ class StructuredRun(RowAscent, SlotRun):
     """One solve: what the kernels read, and the slots and node vectors that they change."""
 
     price_task = staticmethod(price_rows)
-    first_face, every_face = 20, 5  # passes before Newton steps on the face, and from one to the next
+    first_face, every_face = 20, 3  # passes before Newton steps on the face, and from one to the next
     on_face = False  # whether the duals that are not zero were few enough for such steps
     stretch = 1.0  # of the vectors of the duals at the end: the objective is least there
 
@@ -234,7 +236,7 @@ class StructuredRun(RowAscent, SlotRun):
         if not self.on_face:
             return
         row = np.repeat(np.arange(len(cost)), slots.count)
-        with blas_threads(1):
+        with nullcontext() if size**3 <= _ONE_THREAD else blas_threads(1):
             slots.alpha[:] = ascend_face(make_face(self.objective, row, slots.classes, cost), slots.alpha)
         self.make_vectors()
 
