@@ -38,7 +38,7 @@ def pairwise(n: Any) -> Any:
     return np.minimum(n, PAIRWISE)[()]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Ball:
     """Numbers and bounds on their errors: the exact ones lie within value - error and value + error.
 

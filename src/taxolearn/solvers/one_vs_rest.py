@@ -97,7 +97,7 @@ def solve_one_vs_rest(
 
 def _check_penalty(objective: Objective) -> None:
     """The kernels know no other penalty than 1/2 ||w||^2 + 1/2 b^2."""
-    if np.any(objective.tie.paths @ objective.tie.scale != 1.0):
+    if np.any(objective.tie.class_scale != 1.0):
         raise DataError("solver='one_vs_rest' needs scales of one; use solver='tree' for others")
     if objective.bias_prior:
         raise DataError(
@@ -300,7 +300,7 @@ class _OneVsRest:
         second.
         """
         if self.mirrored:
-            only = parts.get(1, sp.csr_array((1, width)))
+            only = parts[1] if 1 in parts else sp.csr_array((1, width))
             data, indices = np.concatenate((mirror * only.data, only.data)), np.tile(only.indices, 2)
             return sp.csr_array((data, indices, only.nnz * np.arange(3)), shape=(2, width))
         found = [parts[first] for first in sorted(parts)]

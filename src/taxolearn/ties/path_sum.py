@@ -99,6 +99,15 @@ class PathSum(Tie):
         last = self.paths.indices[np.maximum(ends - 1, 0)] if len(self.paths.indices) else np.zeros_like(ends)
         return np.where(np.diff(self.paths.indptr) > 0, last, -1).astype(np.intp)
 
+    @cached_property
+    def class_scale(self) -> npt.NDArray[np.float64]:
+        """The summed scales along the path of each class, the diagonal of A.
+
+        >>> flat(2).class_scale.tolist()
+        [1.0, 1.0]
+        """
+        return np.asarray(self.paths @ self.scale)
+
     def factor(self) -> sp.csr_array:
         """P diag(sqrt(a)).
 
