@@ -247,6 +247,7 @@ def _errors_by_column(shared: _Sums, numbers: npt.NDArray[Any] | None, clock: An
         sizes, added = sum(part @ np.abs(shared.X) for part in magnitudes), np.ones(1)
         if some is not None:
             sizes, added = _magnitudes(some) @ sizes, np.diff(some.indptr)
+        vectors: Any
         if dense:
             vectors, terms = dense_sums(adjoint.dense_under(nodes, numbers), shared.X)
         else:

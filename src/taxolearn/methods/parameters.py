@@ -115,7 +115,7 @@ def check_parameters(made: Any) -> None:
     ...
     taxolearn.errors.DataError: loss='cubic' is not known; choose 'squared_hinge' or 'hinge'
     """
-    for name, check, choices in _checks(type(made)):
+    for name, check, choices in _checks(made.__class__):
         if check is not None:
             check(name, getattr(made, name))
         else:

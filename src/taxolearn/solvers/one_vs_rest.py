@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ _BLOCK_BYTES = 128 * 2**20  # duals and scores of a block of classes
 _DENSE_BYTES = 2**30  # largest size of weights that are kept dense
 _SIDE_NUMBERS = 2**24  # scores of classes that are solved side by side: 128 MB, a few times
 _LIGHT_SIDE = 2**18  # rows x features x classes that take a few milliseconds side by side
+_ONE_THREAD = 2**18  # multiplications for which BLAS takes one thread anyway
 _LIGHT_STEPS = 2**24  # multiply-adds that take some 10 ms
 
 Block = npt.NDArray[np.int64]
@@ -251,7 +253,8 @@ class _OneVsRest:
             if self.side_by_side:
                 shared = run.share(_share_dense(self.objective, self.limits))
                 where["light"] = self.problem.X.size * len(self.solved) <= _LIGHT_SIDE
-                with blas_threads(1):
+                small = self.problem.X.size * (self.problem.n_features + 1) <= _ONE_THREAD
+                with nullcontext() if small else blas_threads(1):
                     run.map(solve_dense_classes, shared, blocks, collect, **where)
             else:
                 shared = run.share(_share(self.objective, self.limits, self.sparse))

@@ -122,7 +122,9 @@ def newton(side: _Side, tol: float, clock: Clock, most: int) -> int:
     ):  # the first step has one Hessian for all classes
         curved = hessian(X, cost[left[0]] * loss.second_slope(scores[left[0]]))
     for k in left:
-        one = ClassNewton(loss, X * sign[k, :, None], cost[k], side.found[:, k].copy(), scores[k] * sign[k])
+        one = ClassNewton(
+            loss, X * sign[k, :, None], cost[k], side.found[:, k].astype(np.float64), scores[k] * sign[k]
+        )
         longest = max(longest, one.minimise(tol, clock, most, curved))
         side.found[:, k], side.of_all[0][:, k] = one.z, one.margins * sign[k]
         side.primal[k], side.gap[k], side.converged[k] = one.primal, one.gap, one.converged

@@ -18,6 +18,8 @@ _RIDGE = 1e-10  # on the diagonal, as a share of its mean: twins among the rows 
 _TINY = float(np.finfo(float).tiny)
 _AT_BOUND = 1e-9  # share of a row's cost below which nothing of it is left
 _MOST_STEPS = 12
+_MOST_TURNS = 8  # in which duals that leave their bounds are put there,
+_MOST_WRONG = 0.1  # unless they are this share of all: twins among the rows drive them anywhere
 _DENSE_FACTOR = 2**12  # size of a factor that is read as an array: SciPy takes longer to begin with it
 _ENOUGH = 2e-2  # share of the first step's promise below which a step is not worth taking
 
@@ -35,7 +37,7 @@ class Face(NamedTuple):
 
     def sums(self, alpha: Array) -> Array:
         """Those of the rows."""
-        return np.bincount(self.row, alpha, minlength=len(self.cost))
+        return np.asarray(np.bincount(self.row, alpha, minlength=len(self.cost)), dtype=np.float64)
 
 
 def make_face(objective: Objective, row: Ids, unit: Ids, cost: Array) -> Face:
@@ -76,19 +78,46 @@ def ascend_face(face: Face, alpha: Array) -> Array:
     >>> ascend_face(face, np.array([0.1, 0.3, 2.0])).round(6).tolist()
     [0.2, 0.2, 0.3]
     """
-    alpha, first = alpha.copy(), 0.0
+    alpha, first, turns = alpha.copy(), 0.0, _MOST_TURNS
     for _ in range(_MOST_STEPS):
-        gradient = face.linear - face.products @ alpha
-        left = face.cost - face.sums(alpha)
-        full = left <= _AT_BOUND * face.cost
-        direction = _direction(face, alpha, gradient, full)
-        if direction is None:
-            break
-        gained, alpha = _moved(face, alpha, gradient, direction, np.where(full, np.inf, left))
+        gained, moved, turns = _step(face, alpha, turns)
         first = max(first, gained)
-        if gained <= _ENOUGH * first:
+        if gained > 0:
+            # what rounding leaves of a dual that has come to its end would block the next step
+            alpha = np.where(moved > _AT_BOUND * face.cost[face.row], moved, 0.0)
+        if not turns or gained <= _ENOUGH * first:
             break
     return alpha
+
+
+def _step(face: Face, alpha: Array, turns: int) -> tuple[float, Array, int]:
+    """What a step gains, where it leads, and how many turns the next step should have: none at the optimum.
+
+    A turn puts the duals that would leave their bounds there, and looks for the others anew. The step goes to where
+    none would, or as far as all duals stay feasible on the way of the first turn; if that is better, turns do not help.
+    """
+    steepest = gradient = face.linear - face.products @ alpha
+    point = target = alpha
+    short, ended = (0.0, np.zeros_like(alpha)), False
+    for turn in range(turns):
+        room = face.cost - face.sums(point)
+        full = room <= _AT_BOUND * face.cost
+        direction = _direction(face, point, gradient, full)
+        if direction is None:
+            break
+        if turn == 0:
+            length = _feasible(face, alpha, direction, np.where(full, np.inf, room))
+            short = _along(face, steepest, length * direction)
+        target, wrong = _projected(face, point + direction)
+        ended = not wrong.any()
+        if ended or np.count_nonzero(wrong) > _MOST_WRONG * len(wrong):
+            break
+        point = np.where(wrong, target, point)
+        gradient = face.linear - face.products @ point
+    far = _along(face, steepest, target - alpha)
+    if far[0] < short[0]:
+        return short[0], alpha + short[1], 1
+    return far[0], alpha + far[1], 0 if ended else turns
 
 
 def _direction(face: Face, alpha: Array, gradient: Array, full: npt.NDArray[np.bool_]) -> Array | None:
@@ -121,32 +150,27 @@ def _direction(face: Face, alpha: Array, gradient: Array, full: npt.NDArray[np.b
     return direction
 
 
-def _moved(face: Face, alpha: Array, gradient: Array, direction: Array, room: Array) -> tuple[float, Array]:
-    """What a step gains, and where it ends: projected, or as far as all duals stay feasible.
-
-    `room` is what sums of rows may rise by, those that stay where they are left out.
-    """
-    ahead = alpha + direction
-    target = np.maximum(ahead, 0.0)
-    sums = face.sums(target)
-    above = sums > face.cost
-    if above.any():
-        target *= np.where(above, face.cost / np.maximum(sums, _TINY), 1.0)[face.row]
-    gained, step = _along(face, gradient, target - alpha)
+def _feasible(face: Face, alpha: Array, direction: Array, room: Array) -> float:
+    """The share of a direction up to which all duals stay feasible; `room` is what sums of rows may rise by, those that
+    stay where they are left out."""
     falls, rising = direction < 0, face.sums(direction)
     rises = rising > 0
-    length = min(
+    return min(
         1.0,
         float(np.min(alpha[falls] / -direction[falls], initial=np.inf)),
         float(np.min(room[rises] / rising[rises], initial=np.inf)),
     )
-    if length < 1.0:
-        gained, step = max((gained, step), _along(face, gradient, length * direction), key=lambda one: one[0])
-    if gained <= 0:
-        return 0.0, alpha
-    moved = alpha + step
-    # what rounding leaves of a dual that has come to its end would block the next step
-    return gained, np.where(moved > _AT_BOUND * face.cost[face.row], moved, 0.0)
+
+
+def _projected(face: Face, ahead: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Feasible duals near those given, and which of these were not."""
+    target = np.maximum(ahead, 0.0)
+    sums, wrong = face.sums(target), ahead < 0
+    above = sums > face.cost * (1 + _AT_BOUND)
+    if above.any():
+        target *= np.where(above, face.cost / np.maximum(sums, _TINY), 1.0)[face.row]
+        wrong |= above[face.row]
+    return target, wrong
 
 
 def _along(face: Face, gradient: Array, step: Array) -> tuple[float, Array]:

@@ -141,7 +141,7 @@ class StructuredRun(RowAscent, SlotRun):
     """One solve: what the kernels read, and the slots and node vectors that they change."""
 
     price_task = staticmethod(price_rows)
-    first_face, every_face = 20, 3  # passes before Newton steps on the face, and from one to the next
+    first_face, every_face = 20, 5  # passes before Newton steps on the face, and from one to the next
     on_face = False  # whether the duals that are not zero were few enough for such steps
     stretch = 1.0  # of the vectors of the duals at the end: the objective is least there
 
@@ -216,14 +216,14 @@ class StructuredRun(RowAscent, SlotRun):
 
     def bounds(self, report: Array) -> tuple[float, float]:
         """Primal of the vectors, stretched to where it is least, and dual."""
-        penalty, factors = self._penalty(), np.append(self.arrays.stretches, 1.0)
-        primals = factors**2 * penalty + np.append(report[2:], report[0])
-        best, plain = int(np.argmin(primals)), float(primals[-1])
-        if primals[best] > (1 - _LEAST_GAIN) * plain:
-            best = len(primals) - 1
-        self.stretch = float(factors[best])
-        self.arrays = self.arrays._replace(stretches=_stretches(report[1] / plain if plain > 0 else 0.0))
-        return float(primals[best]), plain - float(report[1])
+        penalty, factors = self._penalty(), self.arrays.stretches
+        plain, gap = penalty + float(report[0]), float(report[1])
+        primals = factors**2 * penalty + (report[2:] if len(report) > 2 else 0.0)  # no rows, no losses
+        best = int(np.argmin(primals))
+        longer = primals[best] <= (1 - _LEAST_GAIN) * plain
+        self.stretch = float(factors[best]) if longer else 1.0
+        self.arrays = self.arrays._replace(stretches=_stretches(gap / plain if plain > 0 else 0.0))
+        return float(primals[best]) if longer else plain, plain - gap
 
     def after_pass(self) -> None:
         """Now and then, where few duals are left that are not zero, Newton steps on all of them at once."""
