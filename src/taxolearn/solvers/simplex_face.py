@@ -123,8 +123,10 @@ def _step(face: Face, alpha: Array, turns: int) -> tuple[float, Array, int]:
 def _direction(face: Face, alpha: Array, gradient: Array, full: npt.NDArray[np.bool_]) -> Array | None:
     """The way to the optimum of the duals above zero, sums of `full` rows, which are at their cost, staying there."""
     # where a sum is kept, the largest dual of a row takes what the others leave
-    ends = np.cumsum(np.bincount(face.row)) - 1
-    last = np.lexsort((alpha, face.row))[ends]
+    if len(face.row) == len(face.cost):  # of two classes a row has one dual
+        last = np.argsort(face.row)
+    else:
+        last = np.lexsort((alpha, face.row))[np.cumsum(np.bincount(face.row)) - 1]
     free = alpha > 0
     free[last[full]] = False
     some = free.nonzero()[0]
@@ -146,7 +148,8 @@ def _direction(face: Face, alpha: Array, gradient: Array, full: npt.NDArray[np.b
         return None
     direction = np.zeros_like(alpha)
     direction[some] = step
-    np.subtract.at(direction, pivots, step[tied])
+    if len(tied):
+        np.subtract.at(direction, pivots, step[tied])
     return direction
 
 
@@ -157,8 +160,8 @@ def _feasible(face: Face, alpha: Array, direction: Array, room: Array) -> float:
     rises = rising > 0
     return min(
         1.0,
-        float(np.min(alpha[falls] / -direction[falls], initial=np.inf)),
-        float(np.min(room[rises] / rising[rises], initial=np.inf)),
+        float((alpha[falls] / -direction[falls]).min(initial=np.inf)),
+        float((room[rises] / rising[rises]).min(initial=np.inf)),
     )
 
 
