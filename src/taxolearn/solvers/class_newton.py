@@ -70,8 +70,8 @@ class ClassNewton:
 def hessian(rows: Array, weight: Array) -> Array:
     """I + the sum of rows' squares, each with its weight.
 
-    >>> hessian(np.array([[1.0, 2.0]]), np.array([3.0])).tolist()
-    [[4.0, 6.0], [6.0, 13.0]]
+    >>> hessian(np.array([[1.0, 2.0]]), np.array([4.0])).tolist()
+    [[5.0, 8.0], [8.0, 17.0]]
     """
     bent = weight.nonzero()[0]
     if len(bent) < len(weight):
