@@ -65,6 +65,18 @@ def test_on_a_tree_hamming_is_the_distance_and_on_a_dag_it_need_not_be():
     assert structured_hinge(problem, tie, "hamming").costs(np.array([0]))[0, 1] == 3.0
 
 
+@pytest.mark.parametrize("few", ["_FEW_CLASSES", "_FEW_ENTRIES"])
+@pytest.mark.parametrize("cost", COSTS)
+def test_many_classes_have_the_costs_of_few(cost, few, monkeypatch):
+    tree = Taxonomy.from_paths(["a/b/c", "a/b/d", "a/e"])
+    problem = problem_of(tree, tree.leaf_ids)
+    tie = path_sum(tree, problem.class_nodes, np.array([0.1, 0.2, 0.3, 0.4, 0.5]))
+    expected = structured_hinge(problem, tie, cost).costs(np.array([2, 0]))
+    monkeypatch.setattr(structured, few, 0)
+    found = structured_hinge(problem, tie, cost).costs(np.array([2, 0]))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_without_a_taxonomy_classes_stand_alone():
     problem = make_problem([[0.0], [1.0], [2.0]], ["a", "b", "c"])
     for cost, expected in (("zero_one", 1.0), ("hamming", 2.0), ("tree", 2.0), ("normalized", np.sqrt(2.0))):

@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 
 from taxolearn import OneVsRestLogistic, OneVsRestSVM, Taxonomy
+from taxolearn.errors import DataError
 from taxolearn.methods.inputs import check_rows
 from taxolearn.problem import make_problem
 
@@ -200,6 +201,19 @@ def test_multilabel_probabilities_stand_each_on_its_own() -> None:
     assert probabilities.sum(axis=1).max() > 1.2
     for column in range(2):
         assert brier_score_loss(Y[:, column], probabilities[:, column]) < 0.15
+
+
+def test_a_plain_array_is_checked_as_any_other() -> None:
+    X, y = blobs()
+    model = OneVsRestSVM().fit(pd.DataFrame(X, columns=list("abcd")), y)
+    assert model.fit(X, y).n_features_in_ == 4
+    assert not hasattr(model, "feature_names_in_")
+    coef = model.coef_
+    for other in (np.asfortranarray(X), X.astype(">f8"), X.tolist(), np.repeat(X, 2, axis=0)[::2]):
+        np.testing.assert_array_equal(model.fit(other, y).coef_, coef)
+    for wrong in (X[:0], X[:, :0], X[0], X[None], X * 1j, np.where(X > 1.0, np.nan, X)):
+        with pytest.raises(DataError):
+            check_rows(OneVsRestSVM(), wrong, reset=True)
 
 
 def test_tuned_thresholds_beat_zero_on_rare_labels() -> None:

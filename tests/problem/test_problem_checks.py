@@ -214,3 +214,15 @@ def test_a_subset_is_the_problem_of_these_rows(y: Any, sparse: bool) -> None:
     assert np.array_equal(part.targets.toarray(), whole.targets.toarray()[[2, 0]])
     assert np.array_equal(part.labels.matrix().toarray(), whole.labels.matrix().toarray()[[2, 0]])
     assert np.array_equal(part.X.toarray() if sparse else part.X, X[[2, 0]])
+
+
+@pytest.mark.parametrize("n_labels", [3, 300, 70_000])
+def test_the_rows_of_classes_are_the_columns_of_the_targets(n_labels: int) -> None:
+    column = np.random.default_rng(0).integers(0, n_labels, 120)
+    indicator = sp.csr_array((np.ones(120), (np.arange(120) % 40, column)), shape=(40, n_labels))
+    indicator.data[:] = 1.0  # a row may have drawn a column twice
+    problem = make_problem(np.ones((40, 1)), indicator)
+    columns = problem.targets.tocsc()
+    for found, expected in zip(problem.rows_of_classes, (columns.indptr, columns.indices), strict=True):
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, expected)

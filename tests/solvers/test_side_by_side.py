@@ -12,6 +12,7 @@ from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
 from taxolearn.solvers import Limits, Status, side_by_side, solve_one_vs_rest
+from taxolearn.solvers.class_newton import hessian
 from taxolearn.ties import flat
 
 SMOOTH = [name for name, loss in MARGIN_LOSSES.items() if loss.facts.smooth]
@@ -65,6 +66,18 @@ def test_features_of_very_different_sizes(name):
     found = objective(name, X * np.logspace(-4, 4, X.shape[1]), y)
     certificate = certify(found, solve_one_vs_rest(found, Limits(tol=1e-6)))
     assert certificate.holds(1e-6)
+
+
+@every_smooth_loss
+@pytest.mark.parametrize("class_weight", [None, {2: 3.0}])
+def test_classes_of_one_weight_have_one_hessian_at_the_start(name, class_weight, monkeypatch):
+    shared = []
+    monkeypatch.setattr(side_by_side, "hessian", lambda *of: shared.append(hessian(*of)) or shared[-1])
+    X, y = rows()
+    problem = make_problem(X, y, class_weight=class_weight)
+    found = Objective(problem, MARGIN_LOSSES[name], flat(problem.n_classes))
+    assert certify(found, solve_one_vs_rest(found, Limits(tol=1e-9))).holds(1e-9)
+    assert len(shared) == (class_weight is None)
 
 
 def test_what_rounding_ends_says_so_and_limits_hold():

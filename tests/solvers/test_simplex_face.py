@@ -12,7 +12,7 @@ from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
 from taxolearn.solvers import ascent_first
 from taxolearn.solvers.base import Limits, Status
-from taxolearn.solvers.simplex_face import ascend_face, make_face
+from taxolearn.solvers.simplex_face import Face, _step, ascend_face, make_face
 from taxolearn.solvers.structured import solve_structured
 from taxolearn.ties import path_sum
 
@@ -51,7 +51,7 @@ def test_a_face_has_the_value_of_the_dual(rescaling):
 def test_steps_raise_the_value_up_to_the_optimum_of_the_face(C, seed):
     objective = objective_of(C, seed=seed)
     face, alpha = face_of(objective, solve_structured(objective, Limits(tol=1e-9, max_iter=4)))
-    cost, n = face.cost, objective.problem.n_rows
+    cost, n = face.cost, len(face.cost)
     for _ in range(30):
         last, alpha = alpha, ascend_face(face, alpha)
         assert value_of(face, alpha) >= value_of(face, last) - 1e-12 * C
@@ -64,6 +64,25 @@ def test_steps_raise_the_value_up_to_the_optimum_of_the_face(C, seed):
         if own.any():
             level = 0.0 if sums[i] < cost[i] * (1 - 1e-9) else gradient[own].mean()
             np.testing.assert_allclose(gradient[own], level, atol=1e-6)
+
+
+def test_one_step_brings_several_duals_to_their_bounds():
+    rng = np.random.default_rng(0)
+    factor = rng.normal(size=(60, 40)) / 8.0
+    linear, cost = np.ones(40), np.full(40, 9.0)
+    linear[[3, 17, 30]] = -1.0
+    cost[5] = 0.1
+    face = Face(np.arange(40), linear, factor.T @ factor + np.eye(40), cost)
+    gained, alpha, turns = _step(face, np.full(40, 0.05), turns=8)
+    assert gained > 0
+    assert turns == 0  # at the optimum
+    assert not alpha[[3, 17, 30]].any()
+    assert alpha[5] == pytest.approx(0.1)
+    gradient = linear - face.products @ alpha
+    inside = (alpha > 0) & (alpha < cost * (1 - 1e-9))
+    np.testing.assert_allclose(gradient[inside], 0.0, atol=1e-8)
+    assert gradient[5] > 0
+    assert np.all(gradient[alpha == 0] < 0)
 
 
 def test_a_small_dense_problem_is_solved_to_rounding():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +39,7 @@ class Certificate:
     primal_error: float = 0.0
     dual_error: float = 0.0
 
-    @property
+    @cached_property
     def primal(self) -> float:
         """Objective of the vectors, as evaluated.
 
@@ -47,7 +48,7 @@ class Certificate:
         """
         return _total(self.class_primal)
 
-    @property
+    @cached_property
     def dual(self) -> float:
         """Objective of the dual, as evaluated.
 
@@ -98,7 +99,8 @@ class Certificate:
         >>> Certificate(np.array([2.0]), np.array([1.999]), Status.CONVERGED).holds(1e-3)
         True
         """
-        return math.isfinite(self.gap) and self.gap <= tol
+        gap = self.gap
+        return math.isfinite(gap) and gap <= tol
 
     def decided(self, tol: float) -> Certificate:
         """The same with the status that it proves: converged if it holds, and only then.

@@ -29,6 +29,7 @@ _BLOCK_BYTES = 144 * 2**20  # of vectors at a time: one read of X serves them al
 _WIDEST = 64  # classes at a time
 _ROWS = 2**14  # scored at a time: their losses are added up while in cache
 _DUALS = 2**20  # looked at together
+_TABLE = 2**16  # rows x classes that are kept as a table
 _LIGHT = 2**20  # products that take a millisecond
 _TASKS_PER_WORKER = 8  # several even out what differs in work
 _SLACK = 2.0**-48  # share by which a dual may exceed its bound; it is then lowered to it
@@ -184,15 +185,16 @@ def _own_entries(
 def adjoint(objective: Objective, dual: sp.csr_array, classes: npt.NDArray[np.bool_]) -> Adjoint:
     """d_il y_il, and sum_i (c_il loss)*(-d_il) per class: infinite outside the bounds and without losses."""
     problem, loss = objective.problem, objective.loss
-    keys = _keys(problem.targets)
+    own = _OwnClasses(problem.targets)
     signed = np.empty(dual.nnz)
     conjugates, errors = np.zeros(problem.n_classes), np.zeros(problem.n_classes)
     size = np.zeros(problem.n_classes)
     for start in range(0, dual.nnz, _DUALS):
         last = min(start + _DUALS, dual.nnz)
-        k = np.searchsorted(dual.indptr, np.arange(start, last), side="right") - 1
+        ends = np.clip(dual.indptr, start, last) - start
+        k = np.repeat(np.arange(problem.n_classes), np.diff(ends))
         i, d = dual.indices[start:last], dual.data[start:last].astype(np.float64)
-        has = _has_class(keys, problem.n_classes, i, k)
+        has = own.holds(i, k)
         weight = np.where(has, problem.positive_weight[k], problem.negative_weight[k])
         cost = objective.C * problem.row_weight[i] * weight
         upper = loss.kernel_upper(loss, 1.0) * cost
@@ -201,7 +203,6 @@ def adjoint(objective: Objective, dual: sp.csr_array, classes: npt.NDArray[np.bo
         terms[(d != 0) & ~classes[k]] = np.inf
         error = _conjugate_error(loss, d, cost, terms)
         error[(d != 0) & ~((cost >= LEAST_COST) & np.isfinite(cost))] = np.inf
-        ends = np.clip(dual.indptr, start, last) - start
         conjugates += segment_sums(terms, ends)
         errors += segment_sums(error, ends)
         size += segment_sums(np.abs(terms), ends)
@@ -218,21 +219,24 @@ def _conjugate_error(loss: Any, dual: Array, cost: Array, terms: Array) -> Array
     return np.asarray(error(dual, cost))
 
 
-def _keys(targets: sp.csr_array) -> npt.NDArray[np.int64]:
-    """A number for each row and class of it, sorted."""
-    n, n_classes = targets.shape
-    keys: npt.NDArray[np.int64] = np.repeat(np.arange(n, dtype=np.int64) * n_classes, np.diff(targets.indptr))
-    keys += targets.indices
-    keys.sort()
-    return keys
+class _OwnClasses:
+    """Which classes rows have: a table, or where that would be large, a sorted number for each row and class of it."""
 
+    def __init__(self, targets: sp.csr_array) -> None:
+        n, self.n_classes = targets.shape
+        self.table = targets.toarray() > 0 if n * self.n_classes <= _TABLE else None
+        if self.table is None:
+            rows = np.arange(n, dtype=np.int64) * self.n_classes
+            self.keys: npt.NDArray[np.int64] = np.repeat(rows, np.diff(targets.indptr)) + targets.indices
+            self.keys.sort()
 
-def _has_class(keys: npt.NDArray[np.int64], n_classes: int, rows: Any, classes: Any) -> npt.NDArray[np.bool_]:
-    """Whether row rows[j] has class classes[j], for every j."""
-    if not len(keys):
-        return np.zeros(len(rows), dtype=bool)
-    wanted = rows.astype(np.int64) * n_classes + classes
-    place = np.searchsorted(keys, wanted)
-    place[place == len(keys)] = 0
-    found: npt.NDArray[np.bool_] = keys[place] == wanted
-    return found
+    def holds(self, rows: Any, classes: Any) -> npt.NDArray[np.bool_]:
+        """Whether row rows[j] has class classes[j], for every j."""
+        if self.table is not None:
+            return np.asarray(self.table[rows, classes])
+        if not len(self.keys):
+            return np.zeros(len(rows), dtype=bool)
+        wanted = rows.astype(np.int64) * self.n_classes + classes
+        place = np.searchsorted(self.keys, wanted)
+        place[place == len(self.keys)] = 0
+        return np.asarray(self.keys[place] == wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,11 @@ class PathSumSide:
     def _scale(self, solution: Solution) -> Array:
         return self.tie.scale
 
+    @cached_property
+    def _class_scale(self) -> Array:
+        """The summed scales along the path of each class."""
+        return np.asarray(self.paths @ self.scale)
+
     def _node_bias(self, solution: Solution) -> tuple[Array, Array]:
         """The biases of the nodes, of which intercepts are sums, and by how much these are off."""
         given = solution.details.get("node_bias")
@@ -96,7 +102,7 @@ class PathSumSide:
     def _least_penalty(self, coef: Any, squares: Ball) -> tuple[Ball, Array | float]:
         if not self.alone:
             return least_penalty(coef, squares, self.tie, self.scale)
-        own = self.paths @ self.scale
+        own = self._class_scale
         if np.any(squares.value[own == 0] > 0):
             return Ball(np.inf), 0.0
         found = squares / np.where(own > 0, own, 1.0) * 0.5
@@ -125,7 +131,7 @@ class PathSumSide:
         if _are_of(self.vectors, adjoint) and not self.tied:  # u_n = a_n z_n
             return self._square_of_vectors(adjoint, rows)
         if self.alone:
-            own = self.paths @ self.scale
+            own = self._class_scale
             found = squares_with_bias(None, adjoint, rows, run, self.tied) * Ball(
                 own, gamma(self.tie.n_nodes) * own
             )

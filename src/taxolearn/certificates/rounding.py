@@ -38,7 +38,7 @@ def pairwise(n: Any) -> Any:
     return np.minimum(n, PAIRWISE)[()]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Ball:
     """Numbers and bounds on their errors: the exact ones lie within value - error and value + error.
 
@@ -52,21 +52,23 @@ class Ball:
 
     def __add__(self, other: Ball) -> Ball:
         value = self.value + other.value
-        return Ball(value, self.error + other.error + UNIT * np.abs(value))
+        return Ball(value, self.error + other.error + UNIT * abs(value))
 
     def __sub__(self, other: Ball) -> Ball:
         return self + Ball(-other.value, other.error)
 
     def __mul__(self, factor: Any) -> Ball:
-        other = factor if isinstance(factor, Ball) else Ball(factor)
-        value = self.value * other.value
-        error = np.abs(self.value) * other.error + (np.abs(other.value) + other.error) * self.error
-        return Ball(value, error + _of_product(value, self.value, other.value))
+        if not isinstance(factor, Ball):
+            value = self.value * factor
+            return Ball(value, abs(factor) * self.error + _of_product(value, self.value, factor))
+        value = self.value * factor.value
+        error = abs(self.value) * factor.error + (abs(factor.value) + factor.error) * self.error
+        return Ball(value, error + _of_product(value, self.value, factor.value))
 
     def __truediv__(self, divisor: Any) -> Ball:
         """By exact numbers."""
         value = self.value / divisor
-        return Ball(value, self.error / np.abs(divisor) + _of_product(value, self.value, 1.0))
+        return Ball(value, self.error / abs(divisor) + _of_product(value, self.value, 1.0))
 
     def __getitem__(self, place: Any) -> Ball:
         return Ball(self.value[place], np.broadcast_to(self.error, np.shape(self.value))[place])
@@ -110,12 +112,9 @@ def square_norm(value: Any, error: Any, relative: Any) -> Ball:
     return Ball(value, relative * value + error * (2.0 * np.sqrt(value) + error))
 
 
-def _of_product(value: Any, *factors: Any) -> Any:
+def _of_product(value: Any, one: Any, other: Any) -> Any:
     """The error of one multiplication; none where a factor is zero."""
-    lost: Any = TINY
-    for factor in factors:
-        lost = lost * (np.asarray(factor) != 0)
-    return UNIT * np.abs(value) + lost
+    return UNIT * abs(value) + TINY * ((one != 0) & (other != 0))
 
 
 def segment_sums(values: Array, indptr: npt.NDArray[Any]) -> Array:
@@ -124,10 +123,12 @@ def segment_sums(values: Array, indptr: npt.NDArray[Any]) -> Array:
     >>> segment_sums(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 2, 3])).tolist()
     [3.0, 0.0, 3.0]
     """
-    sums = np.zeros(len(indptr) - 1)
-    filled = np.flatnonzero(np.diff(indptr) > 0)
-    if len(filled):
-        sums[filled] = np.add.reduceat(values[: indptr[-1]], indptr[:-1][filled])
+    starts, filled = indptr[:-1], indptr[1:] > indptr[:-1]
+    if filled.all() and len(starts):
+        return np.asarray(np.add.reduceat(values[: indptr[-1]], starts), dtype=np.float64)
+    sums = np.zeros(len(starts))
+    if filled.any():
+        sums[filled] = np.add.reduceat(values[: indptr[-1]], starts[filled])
     return sums
 
 

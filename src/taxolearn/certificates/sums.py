@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from taxolearn.certificates.columns import in_double
 from taxolearn.certificates.rounding import (
     TINY,
+    UNIT,
     Array,
     Ball,
     gamma,
@@ -29,6 +30,7 @@ _MANY = 2**24  # products that are worth a compiled kernel
 _LIGHT = 2**20  # products that take a millisecond
 _SMALL = 2**20  # entries of sparse rows that may be made dense
 _DENSE = 0.05  # share of duals from which on a dense product is faster
+_ALWAYS_DENSE = 2**14  # entries of a dense M that takes less time than to make a sparse one
 _MOST_DENSE = 2**26  # entries of a dense M: 512 MB
 _WIDE = 1e-9  # relative errors above it are looked at column by column
 _SUMMED = 64  # rows added up one after the other, at least
@@ -84,7 +86,9 @@ class Adjoint:
     def is_dense(self) -> bool:
         """Whether a dense M takes less time than a sparse one, and there is room for it."""
         size = self.parts[0].shape[0] * self.parts[0].shape[1]
-        return size <= _MOST_DENSE and any(part.nnz >= _DENSE * size for part in self.parts)
+        return size <= _ALWAYS_DENSE or (
+            size <= _MOST_DENSE and any(part.nnz >= _DENSE * size for part in self.parts)
+        )
 
     def dense_under(self, nodes: Nodes, numbers: npt.NDArray[Any] | None = None) -> Array:
         """N M, or only some rows of it, as an array."""
@@ -127,7 +131,9 @@ def squares_of_sums(nodes: Nodes, adjoint: Adjoint, rows: Rows, run: Run) -> Bal
     values, terms = (np.concatenate(part) for part in zip(*found, strict=True))
     error = sum_errors(nodes, adjoint, rows, terms)
     squares = square_norm(values, error, gamma(rows.n_features if many else pairwise(rows.n_features)))
-    if sp.issparse(X) or not np.any(squares.error > _WIDE * squares.value):
+    # an error that is lost where the squares are added up is no matter: those of a root may cancel to nothing
+    wide = np.maximum(_WIDE * squares.value, UNIT * squares.value.max(initial=0.0))
+    if sp.issparse(X) or not np.any(squares.error > wide):
         return squares
     by_column = np.concatenate(run.map(_errors_by_column, shared, blocks, light=light, anywhere=True))
     return Ball(values, np.fmin(squares.error, gamma(pairwise(rows.n_features)) * values + by_column))
@@ -142,7 +148,7 @@ def sum_errors(nodes: Nodes, adjoint: Adjoint, rows: Rows, terms: Any) -> Array:
     """
     sizes, added = adjoint.sizes(rows.norms), 1
     if nodes is not None:
-        sizes, added = abs(nodes) @ sizes, np.diff(nodes.indptr)
+        sizes, added = _magnitudes(nodes) @ sizes, np.diff(nodes.indptr)
     lost = np.where(sizes > 0, terms * rows.n_features * TINY, 0.0)
     return np.asarray((gamma(terms + len(adjoint.parts) * added + 4.0) + adjoint.relative) * sizes + lost)
 
@@ -234,13 +240,18 @@ def _errors_by_column(shared: _Sums, numbers: npt.NDArray[Any] | None, clock: An
     rows its error would count times theirs.
     """
     with np.errstate(all="ignore"):
-        nodes, adjoint = shared.nodes, shared.adjoint
+        nodes, adjoint, dense = shared.nodes, shared.adjoint, shared.adjoint.is_dense()
         some = nodes if nodes is None or numbers is None else nodes[numbers]
         parts = [part if nodes is not None or numbers is None else part[numbers] for part in adjoint.parts]
-        sizes, added = sum(abs(part) @ np.abs(shared.X) for part in parts), np.ones(1)
+        magnitudes = [abs(_as_array(part) if dense else part) for part in parts]
+        sizes, added = sum(part @ np.abs(shared.X) for part in magnitudes), np.ones(1)
         if some is not None:
-            sizes, added = abs(some) @ sizes, np.diff(some.indptr)
-        vectors, terms = vector_sums(adjoint.under(nodes, numbers), shared.X)
+            sizes, added = _magnitudes(some) @ sizes, np.diff(some.indptr)
+        vectors: Any
+        if dense:
+            vectors, terms = dense_sums(adjoint.dense_under(nodes, numbers), shared.X)
+        else:
+            vectors, terms = vector_sums(adjoint.under(nodes, numbers), shared.X)
         rounds = gamma(np.asarray(terms) + len(adjoint.parts) * added + 4.0) + adjoint.relative
         off = rounds[:, None] * sizes + np.where(sizes > 0, np.max(terms, initial=0) * TINY, 0.0)
         vectors = vectors.toarray() if sp.issparse(vectors) else vectors
@@ -262,6 +273,11 @@ def _for_sums(X: Any) -> Any:
     if not sp.issparse(X):
         return X
     return X.toarray().astype(np.float64, copy=False) if X.shape[0] * X.shape[1] <= _SMALL else in_double(X)
+
+
+def _magnitudes(nodes: sp.csr_array) -> sp.csr_array:
+    """Absolute values; paths have no others."""
+    return abs(nodes) if nodes.data.min(initial=0.0) < 0 else nodes
 
 
 def _as_array(part: sp.csr_array) -> Array:

@@ -255,7 +255,19 @@ def _row_scores_sparse(rows, i, weights, out):
 def _row_scores_dense(rows, i, weights, out):
     x = rows.data[i]
     width = out.shape[0]
-    for j in range(x.shape[0]):
+    whole = x.shape[0] - x.shape[0] % 4
+    for j in range(0, whole, 4):  # as for sparse rows
+        a = weights[j]
+        b = weights[j + 1]
+        c = weights[j + 2]
+        d = weights[j + 3]
+        p = out.dtype.type(x[j])
+        q = out.dtype.type(x[j + 1])
+        r = out.dtype.type(x[j + 2])
+        s = out.dtype.type(x[j + 3])
+        for n in range(width):
+            out[n] += (p * a[n] + q * b[n]) + (r * c[n] + s * d[n])
+    for j in range(whole, x.shape[0]):
         a = weights[j]
         p = out.dtype.type(x[j])
         for n in range(width):

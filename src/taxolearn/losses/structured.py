@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ COSTS = ("zero_one", "hamming", "tree", "sqrt_hamming", "normalized")
 RESCALINGS = ("margin", "slack", "unit")
 
 _TABLE_CLASSES = 4096  # distances on a DAG are kept in a table: 128 MB at so many classes
+_FEW_CLASSES = 256  # whose costs are kept: half a megabyte
+_FEW_ENTRIES = 2**12  # of paths that are read as an array
 _TABLE_BLOCK = 128  # its rows made at a time
 
 
@@ -104,10 +107,24 @@ class StructuredHinge:
             found: Array = np.ones((len(classes), self.n_classes))
             found[np.arange(len(classes)), classes] = 0.0
             return found
+        if self.n_classes <= _FEW_CLASSES:
+            return np.array(self._all_costs[classes])
+        return self._by_paths(classes)
+
+    @cached_property
+    def _all_costs(self) -> Array:
+        """Delta between all classes, found once where they are few."""
+        return self._by_paths(np.arange(self.n_classes))
+
+    def _by_paths(self, classes: npt.NDArray[np.integer]) -> Array:
         totals = self.paths @ self.node_cost
-        shared = (self.paths[classes] * self.node_cost[None, :]) @ self.paths.T
+        if self.paths.shape[0] * self.paths.shape[1] <= _FEW_ENTRIES:  # SciPy takes longer to begin
+            paths = self.paths.toarray()
+            shared = (paths[classes] * self.node_cost) @ paths.T
+        else:
+            shared = ((self.paths[classes] * self.node_cost[None, :]) @ self.paths.T).toarray()
         both = totals[classes][:, None] + totals[None, :]
-        found = both - 2.0 * shared.toarray()
+        found: Array = both - 2.0 * shared
         found[found <= 1e-12 * both] = 0.0  # what is left of equal paths is rounding
         found[np.arange(len(classes)), classes] = 0.0
         return np.sqrt(found) if self.root else found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
@@ -14,6 +15,7 @@ from taxolearn.structure.names import show
 
 Class = TypeVar("Class", bound=type)
 Check = Callable[[str, Any], None]
+_NUMBERS = (int, float, np.integer, np.floating)
 
 
 def parameter(
@@ -113,12 +115,18 @@ def check_parameters(made: Any) -> None:
     ...
     taxolearn.errors.DataError: loss='cubic' is not known; choose 'squared_hinge' or 'hinge'
     """
-    for one in fields(made):
-        value, check = getattr(made, one.name), one.metadata["check"]
+    for name, check, choices in _checks(made.__class__):
         if check is not None:
-            check(one.name, value)
-        elif one.metadata["choices"]:
-            check_choice(one.name, value, one.metadata["choices"])
+            check(name, getattr(made, name))
+        else:
+            check_choice(name, getattr(made, name), choices)
+
+
+@cache
+def _checks(cls: Any) -> list[tuple[str, Check | None, tuple[str, ...]]]:
+    """The name of every parameter that is checked, and by what."""
+    found = [(one.name, one.metadata["check"], one.metadata["choices"]) for one in fields(cls)]
+    return [one for one in found if one[1] is not None or one[2]]
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -142,7 +150,7 @@ def is_number(value: Any) -> bool:
     >>> is_number(1.5), is_number(True)
     (True, False)
     """
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return isinstance(value, _NUMBERS) and not isinstance(value, bool)
 
 
 def positive(name: str, value: Any) -> None:

@@ -97,7 +97,20 @@ class Problem:
         >>> make_problem([[0.0], [1.0]], ["a", "b"]).counted
         array([ True,  True])
         """
-        return np.asarray((self.targets.T @ (self.row_weight > 0).astype(np.float64)) > 0)
+        return _summed(self.targets, self.row_weight > 0) > 0
+
+    @cached_property
+    def rows_of_classes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The rows of each class, class after class: where each begins, and the rows.
+
+        >>> [part.tolist() for part in make_problem([[0.0], [1.0], [2.0]], ["b", "a", "b"]).rows_of_classes]
+        [[0, 1, 3], [1, 0, 2]]
+        """
+        targets = self.targets
+        rows = np.repeat(np.arange(self.n_rows), np.diff(targets.indptr))
+        counts = np.bincount(targets.indices, minlength=self.n_classes)
+        short = targets.indices.astype(np.min_scalar_type(self.n_classes))  # sorted in no time
+        return np.concatenate(([0], np.cumsum(counts))), rows[np.argsort(short, kind="stable")]
 
     @cached_property
     def scales(self) -> ColumnScales:
@@ -288,7 +301,7 @@ def make_problem(
         indicator = sp.csr_array(indicator * taxonomy.is_leaf[None, :].astype(np.float64))
         indicator.eliminate_zeros()
         row_weight = row_weight * (np.diff(indicator.indptr) > 0)
-    counts = np.asarray(indicator.T @ (row_weight > 0).astype(np.float64)).ravel()
+    counts = _summed(indicator, row_weight > 0)
     if labels.form == "indicator" and taxonomy is None:
         kept = np.arange(len(labels.names))
     else:
@@ -304,16 +317,22 @@ def make_problem(
         _warn_of_empty_leaves(taxonomy, counts)
 
     classes = tuple(labels.names[i] for i in kept)
-    targets = indicator[:, kept]
+    targets = indicator if len(kept) == len(labels.names) else indicator[:, kept]
     if taxonomy is not None and isinstance(class_weight, Mapping):  # its keys are labels, too
         class_weight = {
             name if (node := find_label(name, taxonomy)) is None else node: weight
             for name, weight in class_weight.items()
         }
-    positive = check_class_weight(class_weight, classes, np.asarray(targets.T @ row_weight).ravel())
+    positive = check_class_weight(class_weight, classes, _summed(targets, row_weight))
     binary = len(kept) == 2 and not labels.multilabel
     negative = positive[::-1].copy() if binary else np.ones(len(kept))
     return Problem(matrix, targets, classes, labels, taxonomy, row_weight, positive, negative)
+
+
+def _summed(targets: sp.csr_array, weight: npt.NDArray[Any]) -> Array:
+    """The summed weights of the rows of each class."""
+    of_entry = np.repeat(weight, np.diff(targets.indptr))
+    return np.bincount(targets.indices, of_entry, minlength=targets.shape[1]).astype(np.float64)
 
 
 def _read_only(X: Matrix) -> Matrix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -132,4 +133,4 @@ def _check_products(problem: Problem, C: float, bias_feature: float) -> None:
 
 
 def _log10(value: float) -> float:
-    return float(np.log10(value)) if value > 0 else -np.inf
+    return math.log10(value) if value > 0 else -math.inf

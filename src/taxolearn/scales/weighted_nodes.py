@@ -161,6 +161,11 @@ def _dag_groups(paths: sp.csc_array, merge: bool) -> IdArray:
 
 def _edges(taxonomy: Taxonomy, variable: IdArray) -> tuple[IdArray, IdArray]:
     parents, children = variable[taxonomy.parent_indices], variable[row_of_entry(taxonomy.parent_indptr)]
+    if (
+        len(variable) == variable[-1] + 1
+    ):  # each node is a variable of its own: no edge is lost, and none doubled
+        order = np.lexsort((children, parents))
+        return parents[order], children[order]
     inside = (parents >= 0) & (children >= 0) & (parents != children)
     n_variables = int(variable.max()) + 1
     keys = np.unique(parents[inside] * n_variables + children[inside])

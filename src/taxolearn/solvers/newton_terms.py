@@ -208,9 +208,11 @@ def stored_dual(by_class: Array, n_kept: int) -> sp.csr_array:
     (2, 1)
     """
     n_classes, n = by_class.shape
-    if n_kept < _MOSTLY * by_class.size:
-        return sp.csr_array(by_class)
     index = np.int32 if by_class.size < 2**31 else np.int64
+    if n_kept < _MOSTLY * by_class.size:
+        kept = by_class != 0
+        ends = np.concatenate(([0], np.cumsum(np.count_nonzero(kept, axis=1)))).astype(index)
+        return sp.csr_array((by_class[kept], kept.nonzero()[1].astype(index), ends), shape=by_class.shape)
     places = np.tile(np.arange(n, dtype=index), n_classes)
     ends = (n * np.arange(n_classes + 1)).astype(index)
     return sp.csr_array((by_class.ravel(), places, ends), shape=by_class.shape)

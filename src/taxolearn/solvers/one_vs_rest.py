@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ _BLOCK_BYTES = 128 * 2**20  # duals and scores of a block of classes
 _DENSE_BYTES = 2**30  # largest size of weights that are kept dense
 _SIDE_NUMBERS = 2**24  # scores of classes that are solved side by side: 128 MB, a few times
 _LIGHT_SIDE = 2**18  # rows x features x classes that take a few milliseconds side by side
+_ONE_THREAD = 2**18  # multiplications for which BLAS takes one thread anyway
 _LIGHT_STEPS = 2**24  # multiply-adds that take some 10 ms
 
 Block = npt.NDArray[np.int64]
@@ -97,7 +99,7 @@ def solve_one_vs_rest(
 
 def _check_penalty(objective: Objective) -> None:
     """The kernels know no other penalty than 1/2 ||w||^2 + 1/2 b^2."""
-    if np.any(objective.tie.paths @ objective.tie.scale != 1.0):
+    if np.any(objective.tie.class_scale != 1.0):
         raise DataError("solver='one_vs_rest' needs scales of one; use solver='tree' for others")
     if objective.bias_prior:
         raise DataError(
@@ -156,12 +158,10 @@ def solve_dense_classes(shared: DenseRows, classes: Block, clock: Clock) -> Solv
 
 def _share_dense(objective: Objective, limits: Limits) -> DenseRows:
     problem = objective.problem
-    positives = problem.targets.tocsc()
     return DenseRows(
         objective.loss,
         problem.X,
-        positives.indptr.astype(np.int64),
-        positives.indices.astype(np.int64),
+        *problem.rows_of_classes,
         objective.C * problem.row_weight,
         problem.positive_weight,
         problem.negative_weight,
@@ -177,13 +177,11 @@ def _share(objective: Objective, limits: Limits, sparse: bool) -> Shared:
 
     problem = objective.problem
     rows: Any = rows_of(problem.X)
-    positives = problem.targets.tocsc()
     return Shared(
         objective.loss,
         rows,
         row_squares(rows, objective.bias_feature),
-        positives.indptr.astype(np.int64),
-        positives.indices.astype(np.int64),
+        *problem.rows_of_classes,
         objective.C * problem.row_weight,
         problem.positive_weight,
         problem.negative_weight,
@@ -255,7 +253,8 @@ class _OneVsRest:
             if self.side_by_side:
                 shared = run.share(_share_dense(self.objective, self.limits))
                 where["light"] = self.problem.X.size * len(self.solved) <= _LIGHT_SIDE
-                with blas_threads(1):
+                small = self.problem.X.size * (self.problem.n_features + 1) <= _ONE_THREAD
+                with nullcontext() if small else blas_threads(1):
                     run.map(solve_dense_classes, shared, blocks, collect, **where)
             else:
                 shared = run.share(_share(self.objective, self.limits, self.sparse))
@@ -304,11 +303,13 @@ class _OneVsRest:
         second.
         """
         if self.mirrored:
-            only = parts.get(1, sp.csr_array((1, width)))
+            only = parts[1] if 1 in parts else sp.csr_array((1, width))
             data, indices = np.concatenate((mirror * only.data, only.data)), np.tile(only.indices, 2)
             return sp.csr_array((data, indices, only.nnz * np.arange(3)), shape=(2, width))
-        counts = np.zeros(self.problem.n_classes, dtype=np.int64)
         found = [parts[first] for first in sorted(parts)]
+        if len(found) == 1 and found[0].shape == (self.problem.n_classes, width):
+            return found[0]
+        counts = np.zeros(self.problem.n_classes, dtype=np.int64)
         for first, part in parts.items():
             place = int(np.searchsorted(self.solved, first))
             counts[self.solved[place : place + part.shape[0]]] = np.diff(part.indptr)

@@ -160,6 +160,8 @@ class RowAscent(AscentRun):
         found = self.run.map(function, self.arrays, tasks, light=self.light)
         done = [one for one in found if one is not None]
         whole = len(done) == len(tasks) and not self.run.clock.stop[0]
+        if len(done) == 1:
+            return done[0][0], done, whole
         return np.sum([one[0] for one in done], axis=0) if done else np.zeros(2), done, whole
 
     def _finished(self, vectors: Any, details: dict[str, Any]) -> Solution:

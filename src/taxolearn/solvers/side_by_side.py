@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from taxolearn.engines import Clock
 from taxolearn.objective import Objective
-from taxolearn.solvers.class_newton import ClassNewton
+from taxolearn.solvers.class_newton import ClassNewton, hessian
 from taxolearn.solvers.newton_terms import stored_dual
 from taxolearn.solvers.row_metric import RowMetric
 
@@ -114,13 +114,19 @@ def newton(side: _Side, tol: float, clock: Clock, most: int) -> int:
     left = np.flatnonzero(~side.converged)
     if not len(left):
         return 0
-    scores, sign, cost = side.of_all
+    scores, sign, cost = (np.ascontiguousarray(part.T) for part in side.of_all)
     X = np.hstack([side.X, np.full((len(side.X), 1), side.shared.bias_feature)])
-    longest = 0
+    loss, longest, curved = side.shared.loss, 0, None
+    if (
+        not scores.any() and (cost[left] == cost[left[0]]).all()
+    ):  # the first step has one Hessian for all classes
+        curved = hessian(X, cost[left[0]] * loss.second_slope(scores[left[0]]))
     for k in left:
-        one = ClassNewton(side.shared.loss, X, sign[:, k], cost[:, k], side.found[:, k], scores[:, k])
-        longest = max(longest, one.minimise(tol, clock, most))
-        side.found[:, k], scores[:, k] = one.z, one.scores
+        one = ClassNewton(
+            loss, X * sign[k, :, None], cost[k], side.found[:, k].astype(np.float64), scores[k] * sign[k]
+        )
+        longest = max(longest, one.minimise(tol, clock, most, curved))
+        side.found[:, k], side.of_all[0][:, k] = one.z, one.margins * sign[k]
         side.primal[k], side.gap[k], side.converged[k] = one.primal, one.gap, one.converged
     return longest
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +15,11 @@ Array = npt.NDArray[np.float64]
 Ids = npt.NDArray[Any]
 
 _RIDGE = 1e-10  # on the diagonal, as a share of its mean: twins among the rows make the products singular
+_TINY = float(np.finfo(float).tiny)
 _AT_BOUND = 1e-9  # share of a row's cost below which nothing of it is left
 _MOST_STEPS = 12
+_MOST_TURNS = 8  # in which duals that leave their bounds are put there,
+_MOST_WRONG = 0.1  # unless they are this share of all: twins among the rows drive them anywhere
 _DENSE_FACTOR = 2**12  # size of a factor that is read as an array: SciPy takes longer to begin with it
 _ENOUGH = 2e-2  # share of the first step's promise below which a step is not worth taking
 
@@ -25,7 +27,7 @@ _ENOUGH = 2e-2  # share of the first step's promise below which a step is not wo
 class Face(NamedTuple):
     """Duals that are not zero: maximise linear . d - d' products d / 2 over d >= 0, sums of rows being at most `cost`.
 
-    `row` tells whose each dual is.
+    `row` tells whose each dual is, rows without one being left out of `row` and `cost`.
     """
 
     row: Ids
@@ -33,9 +35,13 @@ class Face(NamedTuple):
     products: Array
     cost: Array
 
+    def sums(self, alpha: Array) -> Array:
+        """Those of the rows."""
+        return np.asarray(np.bincount(self.row, alpha, minlength=len(self.cost)), dtype=np.float64)
+
 
 def make_face(objective: Objective, row: Ids, unit: Ids, cost: Array) -> Face:
-    """The face of the duals of a structured hinge at these pairs of row and class.
+    """The face of the duals of a structured hinge at these pairs of row and class; `cost` is that of all rows.
 
     >>> from taxolearn.losses import structured_hinge
     >>> from taxolearn.problem import make_problem
@@ -49,13 +55,16 @@ def make_face(objective: Objective, row: Ids, unit: Ids, cost: Array) -> Face:
     rows, place = np.unique(row, return_inverse=True)
     labels, number = np.unique(problem.one_label[0][row], return_inverse=True)
     margins, scalings = objective.loss.margins_and_scalings(labels)
-    factor = objective.tie.factor()
-    factor = factor.toarray() if math.prod(factor.shape) <= _DENSE_FACTOR else factor
+    tie = objective.tie
+    small = tie.paths.shape[0] * tie.paths.shape[1] <= _DENSE_FACTOR
+    factor = tie.dense_factor if small else tie.factor()
     moved = (factor[labels[number]] - factor[unit]) * scalings[number, unit][:, None]
     moved = sp.csr_array(moved) if sp.issparse(moved) else moved
     X = problem.X[rows]
     products = _dense(X @ X.T) + objective.bias_feature**2
-    return Face(row, margins[number, unit], products[np.ix_(place, place)] * _dense(moved @ moved.T), cost)
+    if len(rows) < len(row):
+        products = products[place[:, None], place]
+    return Face(place, margins[number, unit], products * _dense(moved @ moved.T), cost[rows])
 
 
 def _dense(matrix: Any) -> Array:
@@ -69,72 +78,102 @@ def ascend_face(face: Face, alpha: Array) -> Array:
     >>> ascend_face(face, np.array([0.1, 0.3, 2.0])).round(6).tolist()
     [0.2, 0.2, 0.3]
     """
-    alpha, first = alpha.copy(), 0.0
+    alpha, first, turns = alpha.copy(), 0.0, _MOST_TURNS
     for _ in range(_MOST_STEPS):
-        gradient = face.linear - face.products @ alpha
-        direction = _direction(face, alpha, gradient)
-        if direction is None:
-            break
-        gained, alpha = _moved(face, alpha, gradient, direction)
+        gained, moved, turns = _step(face, alpha, turns)
         first = max(first, gained)
-        if gained <= _ENOUGH * first:
+        if gained > 0:
+            # what rounding leaves of a dual that has come to its end would block the next step
+            alpha = np.where(moved > _AT_BOUND * face.cost[face.row], moved, 0.0)
+        if not turns or gained <= _ENOUGH * first:
             break
     return alpha
 
 
-def _direction(face: Face, alpha: Array, gradient: Array) -> Array | None:
-    """The way to the optimum of the duals above zero, sums of rows that are at their cost staying there."""
-    n = len(face.cost)
-    sums = np.bincount(face.row, alpha, minlength=n)
-    full = sums >= face.cost * (1 - _AT_BOUND)
-    free = alpha > 0
+def _step(face: Face, alpha: Array, turns: int) -> tuple[float, Array, int]:
+    """What a step gains, where it leads, and how many turns the next step should have: none at the optimum.
+
+    A turn puts the duals that would leave their bounds there, and looks for the others anew. The step goes to where
+    none would, or as far as all duals stay feasible on the way of the first turn; if that is better, turns do not help.
+    """
+    steepest = gradient = face.linear - face.products @ alpha
+    point = target = alpha
+    short, ended = (0.0, np.zeros_like(alpha)), False
+    for turn in range(turns):
+        room = face.cost - face.sums(point)
+        full = room <= _AT_BOUND * face.cost
+        direction = _direction(face, point, gradient, full)
+        if direction is None:
+            break
+        if turn == 0:
+            length = _feasible(face, alpha, direction, np.where(full, np.inf, room))
+            short = _along(face, steepest, length * direction)
+        target, wrong = _projected(face, point + direction)
+        ended = not wrong.any()
+        if ended or np.count_nonzero(wrong) > _MOST_WRONG * len(wrong):
+            break
+        point = np.where(wrong, target, point)
+        gradient = face.linear - face.products @ point
+    far = _along(face, steepest, target - alpha)
+    if far[0] < short[0]:
+        return short[0], alpha + short[1], 1
+    return far[0], alpha + far[1], 0 if ended else turns
+
+
+def _direction(face: Face, alpha: Array, gradient: Array, full: npt.NDArray[np.bool_]) -> Array | None:
+    """The way to the optimum of the duals above zero, sums of `full` rows, which are at their cost, staying there."""
     # where a sum is kept, the largest dual of a row takes what the others leave
-    order = np.lexsort((alpha, face.row))
-    last = np.full(n, -1)
-    last[face.row[order]] = order
-    kept = full[face.row]
-    free[last[full & (last >= 0)]] = False
-    some = np.flatnonzero(free)
+    if len(face.row) == len(face.cost):  # of two classes a row has one dual
+        last = np.argsort(face.row)
+    else:
+        last = np.lexsort((alpha, face.row))[np.cumsum(np.bincount(face.row)) - 1]
+    free = alpha > 0
+    free[last[full]] = False
+    some = free.nonzero()[0]
     if not len(some):
         return None
-    tied, pivot = kept[some], last[face.row[some]]
-    matrix, wanted = face.products[np.ix_(some, some)], gradient[some]
-    kept_too = np.flatnonzero(tied)
-    if len(kept_too):
-        pivots = pivot[kept_too]
-        across = face.products[np.ix_(pivots, some)]
-        matrix[kept_too] -= across
-        matrix[:, kept_too] -= across.T
-        matrix[np.ix_(kept_too, kept_too)] += face.products[np.ix_(pivots, pivots)]
-        wanted[kept_too] -= gradient[pivots]
-    matrix.flat[:: len(some) + 1] += _RIDGE * np.trace(matrix) / len(some) + np.finfo(float).tiny
+    matrix, wanted = face.products[some[:, None], some], gradient[some]
+    tied = full[face.row[some]].nonzero()[0]
+    pivots = last[face.row[some[tied]]]
+    if len(tied):
+        across = face.products[pivots[:, None], some]
+        matrix[tied] -= across
+        matrix[:, tied] -= across.T
+        matrix[tied[:, None], tied] += face.products[pivots[:, None], pivots]
+        wanted[tied] -= gradient[pivots]
+    diagonal = matrix.ravel()[:: len(some) + 1]
+    diagonal += _RIDGE * diagonal.mean() + _TINY
     _, step, failed = dposv(matrix.T, wanted, overwrite_a=True)
-    if failed:
+    if failed or not np.isfinite(step).all():
         return None
     direction = np.zeros_like(alpha)
     direction[some] = step
-    np.subtract.at(direction, pivot[tied], step[tied])
-    return direction if np.isfinite(direction).all() else None
+    if len(tied):
+        np.subtract.at(direction, pivots, step[tied])
+    return direction
 
 
-def _moved(face: Face, alpha: Array, gradient: Array, direction: Array) -> tuple[float, Array]:
-    """What a step gains, and where it ends: projected, or as far as all duals stay feasible."""
-    target = np.maximum(alpha + direction, 0.0)
-    sums = np.bincount(face.row, target, minlength=len(face.cost))
-    target *= np.divide(face.cost, sums, out=np.ones_like(sums), where=sums > face.cost)[face.row]
-    found = [_along(face, gradient, target - alpha)]
-    falls = direction < 0
-    length = min(1.0, float(np.min(alpha[falls] / -direction[falls], initial=np.inf)))
-    rising, sums = (np.bincount(face.row, one, minlength=len(face.cost)) for one in (direction, alpha))
-    rises = (rising > 0) & (sums < face.cost * (1 - _AT_BOUND))
-    length = min(length, float(np.min((face.cost - sums)[rises] / rising[rises], initial=np.inf)))
-    found.append(_along(face, gradient, length * direction))
-    gained, step = max(found, key=lambda one: one[0])
-    if gained <= 0:
-        return 0.0, alpha
-    moved = alpha + step
-    # what rounding leaves of a dual that has come to its end would block the next step
-    return gained, np.where(moved > _AT_BOUND * face.cost[face.row], moved, 0.0)
+def _feasible(face: Face, alpha: Array, direction: Array, room: Array) -> float:
+    """The share of a direction up to which all duals stay feasible; `room` is what sums of rows may rise by, those that
+    stay where they are left out."""
+    falls, rising = direction < 0, face.sums(direction)
+    rises = rising > 0
+    return min(
+        1.0,
+        float((alpha[falls] / -direction[falls]).min(initial=np.inf)),
+        float((room[rises] / rising[rises]).min(initial=np.inf)),
+    )
+
+
+def _projected(face: Face, ahead: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Feasible duals near those given, and which of these were not."""
+    target = np.maximum(ahead, 0.0)
+    sums, wrong = face.sums(target), ahead < 0
+    above = sums > face.cost * (1 + _AT_BOUND)
+    if above.any():
+        target *= np.where(above, face.cost / np.maximum(sums, _TINY), 1.0)[face.row]
+        wrong |= above[face.row]
+    return target, wrong
 
 
 def _along(face: Face, gradient: Array, step: Array) -> tuple[float, Array]:

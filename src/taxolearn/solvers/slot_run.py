@@ -56,5 +56,9 @@ class SlotRun(AscentRun):
     def dual(self) -> sp.csr_array:
         """The duals as they stand, units x rows."""
         slots = self.kernels.repack(self.arrays.slots, 0)
-        by_row = sp.csr_array((slots.alpha, slots.classes, slots.indptr), shape=self.shape)
-        return sp.csr_array(by_row.T)
+        n, n_units = self.shape
+        short = slots.classes.astype(np.min_scalar_type(n_units))  # sorted in no time
+        order = np.argsort(short, kind="stable")
+        rows = np.repeat(np.arange(n, dtype=np.int32), slots.count)
+        ends = np.concatenate(([0], np.cumsum(np.bincount(slots.classes, minlength=n_units))))
+        return sp.csr_array((slots.alpha[order], rows[order], ends), shape=(n_units, n))

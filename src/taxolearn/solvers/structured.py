@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ _LEAST_GAIN = (
     2e-5  # share of the objective below which that is not done: single precision rounds what is multiplied
 )
 _MOST_FREE = 2048  # duals on a face
+_ONE_THREAD = 2**18  # multiplications for which BLAS takes one thread anyway
 _FACE_PASSES = (
     256  # passes that have as many multiplications as a step on a face may: BLAS is quicker at them
 )
@@ -214,14 +216,14 @@ class StructuredRun(RowAscent, SlotRun):
 
     def bounds(self, report: Array) -> tuple[float, float]:
         """Primal of the vectors, stretched to where it is least, and dual."""
-        penalty, factors = self._penalty(), np.append(self.arrays.stretches, 1.0)
-        primals = factors**2 * penalty + np.append(report[2:], report[0])
-        best, plain = int(np.argmin(primals)), float(primals[-1])
-        if primals[best] > (1 - _LEAST_GAIN) * plain:
-            best = len(primals) - 1
-        self.stretch = float(factors[best])
-        self.arrays = self.arrays._replace(stretches=_stretches(report[1] / plain if plain > 0 else 0.0))
-        return float(primals[best]), plain - float(report[1])
+        penalty, factors = self._penalty(), self.arrays.stretches
+        plain, gap = penalty + float(report[0]), float(report[1])
+        primals = factors**2 * penalty + (report[2:] if len(report) > 2 else 0.0)  # no rows, no losses
+        best = int(np.argmin(primals))
+        longer = primals[best] <= (1 - _LEAST_GAIN) * plain
+        self.stretch = float(factors[best]) if longer else 1.0
+        self.arrays = self.arrays._replace(stretches=_stretches(gap / plain if plain > 0 else 0.0))
+        return float(primals[best]) if longer else plain, plain - gap
 
     def after_pass(self) -> None:
         """Now and then, where few duals are left that are not zero, Newton steps on all of them at once."""
@@ -234,7 +236,7 @@ class StructuredRun(RowAscent, SlotRun):
         if not self.on_face:
             return
         row = np.repeat(np.arange(len(cost)), slots.count)
-        with blas_threads(1):
+        with nullcontext() if size**3 <= _ONE_THREAD else blas_threads(1):
             slots.alpha[:] = ascend_face(make_face(self.objective, row, slots.classes, cost), slots.alpha)
         self.make_vectors()
 

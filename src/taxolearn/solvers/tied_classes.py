@@ -120,14 +120,12 @@ class TiedClasses:
         problem, loss = objective.problem, objective.loss
         self.problem, self.bias_prior = problem, objective.bias_prior
         rows: Any = rows_of(problem.X)
-        positives = problem.targets.tocsc()
         self.rows = TiedRows(
             for_kernels(loss),
             loss.facts.sparse_dual,
             rows,
             path_descent.feature_squares(rows),
-            positives.indptr.astype(np.int64),
-            positives.indices.astype(np.int64),
+            *problem.rows_of_classes,
             problem.counted,
             objective.C * problem.row_weight,
             np.ascontiguousarray(problem.positive_weight),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from taxolearn.errors import DataError
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
 from taxolearn.ties.base import Tie, TieFacts
+
+_FEW = 256  # classes whose flat tie is kept for the next fit: its facts take a small fit's time
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,15 @@ class PathSum(Tie):
         last = self.paths.indices[np.maximum(ends - 1, 0)] if len(self.paths.indices) else np.zeros_like(ends)
         return np.where(np.diff(self.paths.indptr) > 0, last, -1).astype(np.intp)
 
+    @cached_property
+    def class_scale(self) -> npt.NDArray[np.float64]:
+        """The summed scales along the path of each class, the diagonal of A.
+
+        >>> flat(2).class_scale.tolist()
+        [1.0, 1.0]
+        """
+        return np.asarray(self.paths @ self.scale)
+
     def factor(self) -> sp.csr_array:
         """P diag(sqrt(a)).
 
@@ -106,6 +117,15 @@ class PathSum(Tie):
         paths = self.paths  # a product with a row of numbers takes SciPy several times as long
         roots = np.sqrt(self.scale)[paths.indices]
         return sp.csr_array((roots, paths.indices.copy(), paths.indptr.copy()), shape=paths.shape)
+
+    @cached_property
+    def dense_factor(self) -> npt.NDArray[np.float64]:
+        """The same as an array.
+
+        >>> flat(2).dense_factor.tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        return np.asarray(self.factor().toarray())
 
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
         """Scales and paths.
@@ -122,8 +142,15 @@ def flat(n_classes: int) -> PathSum:
     >>> flat(2).scale.tolist()
     [1.0, 1.0]
     """
+    return _kept_flat(n_classes) if n_classes <= _FEW else _flat(n_classes)
+
+
+def _flat(n_classes: int) -> PathSum:
     ones, every = np.ones(n_classes), np.arange(n_classes + 1, dtype=np.int32)
     return PathSum(sp.csr_array((ones, every[:-1], every), shape=(n_classes, n_classes)), ones.copy())
+
+
+_kept_flat = lru_cache(_flat)
 
 
 def path_sum(
