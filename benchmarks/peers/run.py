@@ -75,7 +75,9 @@ def run(command: list[str], seconds: float, gigabytes: float) -> tuple[str, str]
         tail = said.read().strip()[-1500:]
     if not status:
         used_up = process.returncode in (-24, -9)  # SIGXCPU, SIGKILL
-        status = "ok" if process.returncode == 0 else "time" if used_up else "error"
+        refused = "MemoryError" in tail  # by the system, before anything was taken
+        failed = "time" if used_up else "memory" if refused else "error"
+        status = "ok" if process.returncode == 0 else failed
     return status, tail
 
 

@@ -141,3 +141,11 @@ def test_the_page_is_made_of_the_results():
     )
     for name in {each["set"] for each in page.read() if each["status"] == "ok"}:
         assert (ROOT / "docs" / "images" / "peers" / f"{name}.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("pass", "ok"), ("raise MemoryError", "memory"), ("raise ValueError", "error")]
+)
+def test_memory_that_is_refused_counts_as_a_limit(monkeypatch, code, status):
+    monkeypatch.syspath_prepend(str(PEERS))
+    assert module("run").run([sys.executable, "-c", code], 60.0, 1.0)[0] == status
