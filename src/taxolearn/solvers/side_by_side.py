@@ -121,12 +121,14 @@ def newton(side: _Side, tol: float, clock: Clock, most: int) -> int:
         not scores.any() and (cost[left] == cost[left[0]]).all()
     ):  # the first step has one Hessian for all classes
         curved = hessian(X, cost[left[0]] * loss.second_slope(scores[left[0]]))
+    signed, shown = X.copy(), np.ones(len(X))
     for k in left:
-        one = ClassNewton(
-            loss, X * sign[k, :, None], cost[k], side.found[:, k].astype(np.float64), scores[k] * sign[k]
-        )
+        other = np.flatnonzero(sign[k] != shown)  # from class to class few rows change their sign
+        signed[other] *= -1.0
+        shown = sign[k]
+        one = ClassNewton(loss, signed, cost[k], side.found[:, k].astype(np.float64), scores[k] * shown)
         longest = max(longest, one.minimise(tol, clock, most, curved))
-        side.found[:, k], side.of_all[0][:, k] = one.z, one.margins * sign[k]
+        side.found[:, k], side.of_all[0][:, k] = one.z, one.margins * shown
         side.primal[k], side.gap[k], side.converged[k] = one.primal, one.gap, one.converged
     return longest
 
