@@ -110,9 +110,12 @@ class Certificate:
         >>> Certificate(np.array([1.0]), np.array([1.0]), Status.TIME_LIMIT).decided(1e-3).status.value
         'converged'
         """
+        status = self.status
         if self.holds(tol):
-            return replace(self, status=Status.CONVERGED)
-        return replace(self, status=Status.ROUNDING) if self.status is Status.CONVERGED else self
+            status = Status.CONVERGED
+        elif status is Status.CONVERGED:
+            status = Status.ROUNDING
+        return self if status is self.status else replace(self, status=status)
 
     def __repr__(self) -> str:
         primal, dual = _shown(self.primal, self.primal_error), _shown(self.dual, self.dual_error)

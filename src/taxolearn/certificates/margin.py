@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -208,7 +209,8 @@ def adjoint(objective: Objective, dual: sp.csr_array, classes: npt.NDArray[np.bo
         size += segment_sums(np.abs(terms), ends)
         signed[start:last] = np.where(has, d, -d)
     rounds = pairwise(np.diff(dual.indptr)) + 1 + dual.nnz // _DUALS
-    matrix = sp.csr_array((signed, dual.indices, dual.indptr), shape=dual.shape)
+    matrix = copy(dual)  # its entries are where the duals are: nothing of them has to be checked again
+    matrix.data = signed
     return Adjoint((matrix,), Ball(conjugates, errors + gamma(rounds) * size), relative=8 * UNIT)
 
 

@@ -323,7 +323,9 @@ def make_problem(
             name if (node := find_label(name, taxonomy)) is None else node: weight
             for name, weight in class_weight.items()
         }
-    positive = check_class_weight(class_weight, classes, _summed(targets, row_weight))
+    positive = np.ones(len(kept))
+    if class_weight is not None:
+        positive = check_class_weight(class_weight, classes, _summed(targets, row_weight))
     binary = len(kept) == 2 and not labels.multilabel
     negative = positive[::-1].copy() if binary else np.ones(len(kept))
     return Problem(matrix, targets, classes, labels, taxonomy, row_weight, positive, negative)
