@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNTIME_STAMP := $(VENV)/.installed-runtime
 BESIDE := $(VENV)/beside.log
-WAITING := tests/browser tests/engines tests/serving
+WAITING := tests/browser tests/engines tests/serving tests/docs/test_package.py
 
 .PHONY: demo test waiting docs bench versions lint types plain format clean
 
@@ -35,7 +35,7 @@ test: $(STAMP) lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules src tests $(WAITING:%=--ignore=%); computed=$$?; \
 	wait $$beside; waited=$$?; cat $(BESIDE); exit $$((computed + waited))
 
-# tests of a cluster, a browser and a server
+# tests of a cluster, a browser and a server, and of the package, whose types are known by then
 waiting: $(STAMP)
 	$(BIN)/python -m pytest $(WAITING)
 

@@ -67,11 +67,16 @@ def several_labels(classes: list[Any], each: int = 6) -> list[list[Any]]:
     return found
 
 
-@EVERY_METHOD
-@pytest.mark.parametrize("taxonomy", [TREE, DAG], ids=["tree", "dag"])
-def test_one_label(method: Method, taxonomy: Taxonomy) -> None:
-    if taxonomy is DAG and method.class_name in TREES_ONLY:
-        taxonomy = TREE
+@pytest.mark.parametrize(
+    ("taxonomy", "method"),
+    [
+        pytest.param(taxonomy, method, id=f"{shape}-{method.name}")
+        for shape, taxonomy in (("tree", TREE), ("dag", DAG))
+        for method in METHODS
+        if taxonomy is TREE or method.class_name not in TREES_ONLY
+    ],
+)
+def test_one_label(taxonomy: Taxonomy, method: Method) -> None:
     y = one_label(LEAVES)
     check_method(made(method, taxonomy, LEAVES), rows(y), y)
 
