@@ -8,6 +8,7 @@ from taxolearn.selection.attempts import Attempt, Option
 from taxolearn.selection.measures import Score
 
 _CLEAR = 2.0  # standard errors by which the best plain option must be beaten
+_EQUAL = 1e-12  # scores that differ by no more are equal
 
 
 class Choice:
@@ -26,12 +27,12 @@ class Choice:
         self._decisions, self._plain = decisions, plain
 
     def of(self, options: Sequence[Option], *, few: bool) -> Option:
-        """Of the options within one standard error of the best that with the best second score, then the simplest.
+        """Of the options about as good as the best that with the best second score, then the simplest.
 
-        None is looked at that is below the best plain option with the first decision by more than one standard error of
-        their difference, row by row: what a better method has won may be given for the second score, but no more. Nor
-        one with a guard that is so far below the best which plain ones have that are about as good; of these one that
-        keeps its guards takes the place of the best.
+        About as good: not below by more than one standard error of the difference, row by row.
+        None is looked at that is below the best plain option with the first decision. Nor one with a guard that is not
+        about as good as the best which plain ones have that are about as good; of these one that keeps its guards takes
+        the place of the best.
         If that plain option is not clearly worse, by the metric or by the second, rows that were too `few` have told
         nothing, or there is nothing to tell: the same is looked for among the plain options, and at last it is taken
         itself.
@@ -54,7 +55,7 @@ class Choice:
 
     def _near_best(self, options: Sequence[Option]) -> Option:
         best = max((option.score for option in options), key=goodness)
-        return min((one for one in options if one.score.within_one_error(best)), key=self._order)
+        return min((one for one in options if _about_as_good(one.score, best)), key=self._order)
 
     def _order(self, option: Option) -> tuple[float, ...]:
         second = 0.0 if option.second is None else -goodness(option.second)
@@ -87,8 +88,8 @@ def _floors(options: Sequence[Option]) -> list[Score]:
 
 def _keeps(option: Option, safe: Option, floors: Sequence[Score]) -> bool:
     """Whether an option keeps what the best plain ones have."""
-    pairs = [(option.score, safe.score), *zip(option.guards, floors, strict=True)]
-    return all(_about_as_good(mine, other) for mine, other in pairs)
+    guarded = all(_about_as_good(mine, floor) for mine, floor in zip(option.guards, floors, strict=True))
+    return guarded and goodness(option.score) >= goodness(safe.score) - _EQUAL
 
 
 def _safe_order(option: Option) -> tuple[float, ...]:

@@ -64,16 +64,6 @@ class Score:
         """By how much this is better than another on the same rows."""
         return self.sign * (self.value - other.value)
 
-    def within_one_error(self, best: Score) -> bool:
-        """Whether it is no farther below the best than one standard error of the best.
-
-        >>> rows = {0.5: [0.0, 1.0], 0.25: [0.0, 0.5], 0.0: [0.0, 0.0]}
-        >>> half, quarter, none = (Score(v, lambda v=v: np.array(rows[v]), np.ones(2)) for v in rows)
-        >>> quarter.within_one_error(half), none.within_one_error(half)
-        (True, False)
-        """
-        return best.better(self) <= _standard_error(best.parts, best.weight)
-
     def errors_below(self, best: Score) -> float:
         """How many standard errors of their difference it is below another; minus infinity if it is not."""
         behind = best.better(self)
