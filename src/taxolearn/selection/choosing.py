@@ -29,9 +29,7 @@ class Choice:
         """Of the options within one standard error of the best that with the best second score, then the simplest.
 
         None is looked at that is below the best plain option with the first decision by more than one standard error of
-        their difference, row by row: what a better method has won may be given for the second score, but no more. Nor
-        one with a guard that is so far below the best which plain ones have that are about as good; of these one that
-        keeps its guards takes the place of the best.
+        their difference, row by row: what a better method has won may be given for the second score, but no more.
         If that plain option is not clearly worse, by the metric or by the second, rows that were too `few` have told
         nothing, or there is nothing to tell: the same is looked for among the plain options, and at last it is taken
         itself.
@@ -43,11 +41,8 @@ class Choice:
         safe = max(first, key=_safe_order)
         if few:
             return safe
-        floors = _floors([one for one in first if _about_as_good(one.score, safe.score)])
-        if not _keeps(safe, safe, floors):
-            safe = self._near_best([one for one in first if _keeps(one, safe, floors)] or [safe])
         for some in (options, plain):
-            found = self._near_best([one for one in some if _keeps(one, safe, floors)] or [safe])
+            found = self._near_best([one for one in some if one.score.errors_below(safe.score) <= 1.0])
             if _clearly_better(found, safe):
                 return found
         return safe
@@ -73,22 +68,6 @@ def _clearly_better(found: Option, safe: Option) -> bool:
     if found.second is not None:
         clear |= safe.second.errors_below(found.second) >= _CLEAR
     return bool(clear)
-
-
-def _about_as_good(score: Score, other: Score) -> bool:
-    """Not below another by more than one standard error of their difference."""
-    return score.errors_below(other) <= 1.0
-
-
-def _floors(options: Sequence[Option]) -> list[Score]:
-    """The best of each guard."""
-    return [max(scores, key=goodness) for scores in zip(*(one.guards for one in options), strict=True)]
-
-
-def _keeps(option: Option, safe: Option, floors: Sequence[Score]) -> bool:
-    """Whether an option keeps what the best plain ones have."""
-    pairs = [(option.score, safe.score), *zip(option.guards, floors, strict=True)]
-    return all(_about_as_good(mine, other) for mine, other in pairs)
 
 
 def _safe_order(option: Option) -> tuple[float, ...]:
