@@ -29,7 +29,7 @@ from taxolearn.selection import search, taxonomy_classifier
 from taxolearn.selection.attempts import Attempt, Candidate, Option
 from taxolearn.selection.budget import Budget
 from taxolearn.selection.choosing import Choice
-from taxolearn.selection.measures import SCORINGS, Measure, Score
+from taxolearn.selection.measures import BALANCED, SCORINGS, Measure, Score
 from taxolearn.selection.row_labels import RowLabels
 from taxolearn.selection.search import Race, pooled_link
 from taxolearn.testing import check_method
@@ -313,7 +313,7 @@ def test_several_labels_are_calibrated_and_decided(monkeypatch: pytest.MonkeyPat
     closed = [sorted({node for name in row for node in TREE.path(name)}) for row in y]
     whole = starter(TREE).fit(rows(y), closed)
     assert {trial.decision for trial in whole.trials_.trials} == decided - {"label_f1"}
-    assert model.trials_.metric == "example_f1"
+    assert model.trials_.metric == BALANCED
     p = model.predict_proba(rows(y))
     assert p.shape == (60, 5)
     assert (p.min() >= 0.0, p.max() <= 1.0) == (True, True)
@@ -401,22 +401,115 @@ def test_classes_without_rows_are_left_out() -> None:
     assert "y" in NormalizedHierarchicalSVM(wide, random_state=0).fit(X, y).classes_.tolist()
 
 
-def test_what_is_clearly_below_by_a_guard_is_not_chosen() -> None:
-    truth = np.array(["a", "b"] * 50)
-    measure = Measure("accuracy", None)
+def found_sets(seed: int) -> list[list[str]]:
+    """Label sets with some labels lost and some added."""
+    rng = np.random.default_rng(seed)
+    return [
+        sorted({name for name in row if rng.random() < 0.8} | {str(rng.choice(LEAVES))}) for row in SETS
+    ]
 
-    def option(number: int, n_right: int, n_guard: int) -> Option:
-        scores = [measure(truth, np.where(np.arange(100) < n, truth, "c")) for n in (n_right, n_guard)]
-        return Option(Attempt(number, 1.0), "best", scores[0], None, (scores[1],))
 
-    rule = Choice(("best",), lambda attempt: attempt.candidate == 0)
-    safe, better, near = option(0, 50, 50), option(1, 70, 44), option(2, 60, 51)
-    assert rule.of([safe, better], few=False) is safe
-    assert rule.of([safe, better, near], few=False) is near
-    assert rule.of([safe, better._replace(guards=safe.guards), near], few=False).attempt.candidate == 1
-    other = option(0, 50, 60)  # as good as the safe one, and its guard is better
-    assert rule.of([safe, other, near], few=False) is other
-    assert rule.of([safe, other, near._replace(guards=other.guards)], few=False).attempt.candidate == 2
+@pytest.mark.parametrize("taxonomy", [TREE, DAG, None])
+def test_the_balanced_f1_is_the_geometric_mean_of_the_four(taxonomy: Taxonomy | None) -> None:
+    found, weight = found_sets(1), np.random.default_rng(2).integers(1, 4, len(SETS)).astype(float)
+    names = ["example_f1", "micro_f1", "macro_f1"] + ["hierarchical_f1"] * (taxonomy is not None)
+
+    def mean(rows: Any) -> float:
+        true, answers = [SETS[k] for k in rows], [found[k] for k in rows]
+        values = [getattr(metrics, one)(true, answers, taxonomy, sample_weight=weight[rows]) for one in names]
+        assert len(set(values)) == len(names)  # none stands for another
+        return float(np.exp(np.mean(np.log(values))))
+
+    every = np.arange(len(SETS))
+    score = Measure(BALANCED, taxonomy)(SETS, found, weight)
+    assert score.value == pytest.approx(mean(every))
+    without = [mean(every[every % 10 != k]) for k in range(10)]
+    np.testing.assert_allclose(score.parts, 10 * score.value - 9 * np.array(without))
+
+
+def test_answers_that_are_all_wrong_have_no_balanced_f1() -> None:
+    assert Measure(BALANCED, TREE)([["lion"], ["fox"]], [["moss"], ["moss"]]).value == 0.0
+
+
+def test_rare_labels_are_not_given_for_frequent_ones() -> None:
+    """One option has a little more example-F1, and answers no rare label: it had been chosen by example-F1."""
+    truth = [["lion"]] * 80 + [["lynx"], ["wolf"], ["fox"], ["moss"]] * 10
+    frequent = [["lion"]] * 120
+    both = [["lion"]] * 65 + [["moss"]] * 15 + [["lynx"], ["wolf"], ["fox"], ["moss"]] * 3 + [["lion"]] * 28
+
+    def option(number: int, found: list[list[str]], scoring: str) -> Option:
+        return Option(Attempt(number, 1.0), "best", Measure(scoring, TREE)(truth, found), None)
+
+    rule = Choice(("best",), lambda attempt: True)
+    for scoring, chosen in (("example_f1", 0), (BALANCED, 1)):
+        options = [option(0, frequent, scoring), option(1, both, scoring)]
+        assert rule.of(options, few=False).attempt.candidate == chosen
+
+
+@pytest.mark.parametrize(
+    ("labels", "scoring", "told", "second"),
+    [
+        ("one", None, "accuracy", "tree_loss"),
+        ("one", "macro_f1", "macro_f1", "tree_loss"),
+        ("several", None, BALANCED, None),
+        ("several", "example_f1", "example_f1", "macro_f1"),
+    ],
+)
+def test_what_counts_first_and_second(
+    labels: str, scoring: str | None, told: str, second: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y: Any = SETS if labels == "several" else [row[0] for row in SETS]
+    races = []
+    run = Race.run
+    monkeypatch.setattr(Race, "run", lambda race, budget: (races.append(race), run(race, budget))[1])
+    model = starter(TREE, scoring=scoring).fit(rows(y), y)
+    assert model.trials_.metric == told
+    assert races[0].measure.name == told
+    assert (None if races[0]._second is None else races[0]._second.name) == second
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_rule_for_one_label_is_that_of_its_twin(seed: int) -> None:
+    """The definition with all differences taken row by row, on random answers."""
+    rng = np.random.default_rng(seed)
+    n = 60
+    truth = rng.choice(LEAVES, n)
+    first, second = Measure("accuracy", TREE), Measure("tree_loss", TREE)
+    options, hits, losses = [], [], []
+    for number in range(4):
+        right = rng.random(n) < rng.uniform(0.5, 0.8)
+        for decision in ("best", "tree_loss"):
+            answers = np.where(right & (rng.random(n) < 0.97), truth, rng.choice(LEAVES, n))
+            options.append(
+                Option(Attempt(number, 1.0), decision, first(truth, answers), second(truth, answers))
+            )
+            hits.append((truth == answers).astype(float))
+            losses.append(
+                np.array([metrics.tree_loss(truth[k : k + 1], answers[k : k + 1], TREE) for k in range(n)])
+            )
+    plain = [k for k in range(8) if options[k].attempt.candidate < 2]
+
+    def error(parts: Any) -> float:
+        return float(np.std(parts) / np.sqrt(n))
+
+    def below(parts: Any, others: Any) -> float:
+        behind = np.mean(others) - np.mean(parts)
+        if behind <= 1e-12:
+            return -np.inf
+        return float(behind / error(others - parts))
+
+    safe = min((k for k in plain if k % 2 == 0), key=lambda k: (-hits[k].sum(), losses[k].sum(), k))
+    expected = safe
+    for some in (range(8), plain):
+        some = [k for k in some if below(hits[k], hits[safe]) <= 1.0]
+        top = max(some, key=lambda k: hits[k].sum())
+        near = [k for k in some if hits[top].mean() - hits[k].mean() <= error(hits[top])]
+        taken = min(near, key=lambda k: (round(losses[k].sum(), 9), -hits[k].sum(), k))
+        if below(hits[safe], hits[taken]) >= 2.0 or below(-losses[safe], -losses[taken]) >= 2.0:
+            expected = taken
+            break
+    rule = Choice(("best", "tree_loss"), lambda attempt: attempt.candidate < 2)
+    assert rule.of(options, few=False) is options[expected]
 
 
 def test_what_a_method_has_won_may_be_given_for_tree_loss_but_no_more() -> None:

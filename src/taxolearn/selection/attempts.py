@@ -62,4 +62,3 @@ class Option(NamedTuple):
     decision: str
     score: Any  # by the metric asked for
     second: Any  # among those within one standard error; None without a taxonomy
-    guards: tuple[Any, ...] = ()  # that must not be clearly below those of the best plain option

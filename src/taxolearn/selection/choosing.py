@@ -30,9 +30,7 @@ class Choice:
         """Of the options about as good as the best that with the best second score, then the simplest.
 
         About as good: not below by more than one standard error of the difference, row by row.
-        None is looked at that is below the best plain option with the first decision. Nor one with a guard that is not
-        about as good as the best which plain ones have that are about as good; of these one that keeps its guards takes
-        the place of the best.
+        None is looked at that is below the best plain option with the first decision.
         If that plain option is not clearly worse, by the metric or by the second, rows that were too `few` have told
         nothing, or there is nothing to tell: the same is looked for among the plain options, and at last it is taken
         itself.
@@ -44,18 +42,15 @@ class Choice:
         safe = max(first, key=_safe_order)
         if few:
             return safe
-        floors = _floors([one for one in first if _about_as_good(one.score, safe.score)])
-        if not _keeps(safe, safe, floors):
-            safe = self._near_best([one for one in first if _keeps(one, safe, floors)] or [safe])
         for some in (options, plain):
-            found = self._near_best([one for one in some if _keeps(one, safe, floors)] or [safe])
+            found = self._near_best([one for one in some if one.score.better(safe.score) >= -_EQUAL])
             if _clearly_better(found, safe):
                 return found
         return safe
 
     def _near_best(self, options: Sequence[Option]) -> Option:
         best = max((option.score for option in options), key=goodness)
-        return min((one for one in options if _about_as_good(one.score, best)), key=self._order)
+        return min((one for one in options if one.score.errors_below(best) <= 1.0), key=self._order)
 
     def _order(self, option: Option) -> tuple[float, ...]:
         second = 0.0 if option.second is None else -goodness(option.second)
@@ -74,22 +69,6 @@ def _clearly_better(found: Option, safe: Option) -> bool:
     if found.second is not None:
         clear |= safe.second.errors_below(found.second) >= _CLEAR
     return bool(clear)
-
-
-def _about_as_good(score: Score, other: Score) -> bool:
-    """Not below another by more than one standard error of their difference."""
-    return score.errors_below(other) <= 1.0
-
-
-def _floors(options: Sequence[Option]) -> list[Score]:
-    """The best of each guard."""
-    return [max(scores, key=goodness) for scores in zip(*(one.guards for one in options), strict=True)]
-
-
-def _keeps(option: Option, safe: Option, floors: Sequence[Score]) -> bool:
-    """Whether an option keeps what the best plain ones have."""
-    guarded = all(_about_as_good(mine, floor) for mine, floor in zip(option.guards, floors, strict=True))
-    return guarded and goodness(option.score) >= goodness(safe.score) - _EQUAL
 
 
 def _safe_order(option: Option) -> tuple[float, ...]:

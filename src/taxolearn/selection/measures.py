@@ -37,6 +37,8 @@ _OF_TAXONOMIES = (
 )  # fmt: skip
 _METRICS: dict[str, Callable[..., float]] = {metric.__name__: metric for metric in (*_FLAT, *_OF_TAXONOMIES)}
 SCORINGS = tuple(_METRICS)
+BALANCED = "balanced_f1"  # of several labels per row, where no metric is asked for
+_BALANCED = (example_f1, micro_f1, macro_f1, hierarchical_f1)
 _GROUPS = 10  # of rows, left out by turns, for metrics that are no means over rows
 
 
@@ -81,7 +83,8 @@ def _standard_error(parts: Floats, weight: Floats) -> float:
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric by its name in `taxolearn.metrics`, for labels of a taxonomy or none.
+    """A metric by its name in `taxolearn.metrics`, for labels of a taxonomy or none; or BALANCED, the geometric mean
+    of four F1 (of three without a taxonomy): a tenth of any of them counts the same, however small it is.
 
     >>> Measure("accuracy", None)(np.array(["a", "b"]), np.array(["a", "a"])).value
     0.5
@@ -97,13 +100,20 @@ class Measure:
         rows = self._rows(truth, predicted)
         if rows is not None:
             return Score(float(weight @ rows / weight.sum()), lambda: rows, weight, lower_is_better=lower)
-        value = _METRICS[self.name](truth, predicted, self.taxonomy, sample_weight=weight)
+        value = self._value(truth, predicted, weight)
         return Score(
             value,
             lambda: self._jackknife(value, truth, predicted, weight),
             np.ones(_GROUPS),
             lower_is_better=lower,
         )
+
+    def _value(self, truth: Any, predicted: Any, weight: Floats) -> float:
+        if self.name != BALANCED:
+            return _METRICS[self.name](truth, predicted, self.taxonomy, sample_weight=weight)
+        metrics = [one for one in _BALANCED if self.taxonomy is not None or one not in _OF_TAXONOMIES]
+        found = [one(truth, predicted, self.taxonomy, sample_weight=weight) for one in metrics]
+        return float(np.prod(found) ** (1.0 / len(found)))
 
     def _jackknife(self, value: float, truth: Any, predicted: Any, weight: Floats) -> Floats:
         """Pseudo-values of the metric: what each group of rows adds to it."""
@@ -112,7 +122,7 @@ class Measure:
             rest = np.flatnonzero((group != number) & (weight > 0))
             if 0 < len(rest) < len(truth):
                 some = _some(truth, rest), _some(predicted, rest)
-                without = _METRICS[self.name](*some, self.taxonomy, sample_weight=weight[rest])
+                without = self._value(*some, weight[rest])
                 parts[number] = _GROUPS * value - (_GROUPS - 1) * without
         return parts
 

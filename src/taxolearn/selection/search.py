@@ -70,7 +70,6 @@ class Race:
         decisions: Sequence[str],
         measure: Measure,
         second: Measure | None,
-        guards: Sequence[Measure] = (),
         on_trial: Callable[[Attempt, str, float], None] | None = None,
     ) -> None:
         self._problem, self._labels, self._folds = problem, labels, folds
@@ -80,7 +79,7 @@ class Race:
             self._racing = [number for number, one in enumerate(candidates) if one.plain]
         else:
             self._racing = list(range(len(candidates)))
-        self.measure, self._second, self._guards, self._on_trial = measure, second, guards, on_trial
+        self.measure, self._second, self._on_trial = measure, second, on_trial
         self.attempts: list[Attempt] = []
         self._known: dict[tuple[int, str, str, int], Score] = {}
         self._budget = Budget(None, small=True)
@@ -299,8 +298,7 @@ class Race:
                 continue
             for decision in self.decisions:
                 second = None if self._second is None else self.score(attempt, decision, self._second)
-                guards = tuple(self.score(attempt, decision, one) for one in self._guards)
-                yield Option(attempt, decision, self.score(attempt, decision, self.measure), second, guards)
+                yield Option(attempt, decision, self.score(attempt, decision, self.measure), second)
 
     def choice(self) -> Option:
         """The option that the rule takes."""

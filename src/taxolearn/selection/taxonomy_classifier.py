@@ -32,7 +32,7 @@ from taxolearn.methods.stopping import calibration_split
 from taxolearn.problem import Problem, make_problem
 from taxolearn.selection.attempts import Attempt, Option
 from taxolearn.selection.budget import Budget
-from taxolearn.selection.measures import SCORINGS, Measure, check_scoring
+from taxolearn.selection.measures import BALANCED, SCORINGS, Measure, check_scoring
 from taxolearn.selection.row_labels import RowLabels
 from taxolearn.selection.search import Race, pooled_link
 from taxolearn.selection.starting import scaled, starting_candidates
@@ -51,11 +51,6 @@ _DECISIONS = (
 _DECISIONS_OF_SETS = ("best", "hierarchical_f1", "probable")
 _DECISION_OF_OPEN_SETS = "label_f1"  # where labels come without their ancestors
 _SECOND, _SECOND_OF_SETS = "tree_loss", "macro_f1"  # among those within one standard error
-_GUARDS_OF_SETS = (
-    "micro_f1",
-    "macro_f1",
-    "hierarchical_f1",
-)  # not to be lost, where nothing else is asked for
 # what is asked of the chosen method
 _OF_ESTIMATOR = frozenset(
     ("vectors_", "decoder_", "classes_", "taxonomy_", "certificate_", "calibration_", "coverage_", "label_form_",
@@ -102,8 +97,8 @@ class TaxonomyClassifier(VectorClassifier):
     scoring: str | None = parameter(
         default=None,
         doc=(
-            'What counts: a metric of `taxolearn.metrics`. None: "accuracy", or "example_f1" with several labels per '
-            "row."
+            'What counts: a metric of `taxolearn.metrics`. None: "accuracy"; with several labels per row the geometric '
+            "mean of example-F1, micro-F1, macro-F1 and hierarchical F1."
         ),
         choices=SCORINGS,
         check=_scoring_or_none,
@@ -151,7 +146,9 @@ class TaxonomyClassifier(VectorClassifier):
         several = problem.labels.multilabel
         if self.coverage_holdout:
             return self._fit_and_calibrate(problem, RowLabels(problem, y, several), sample_weight)
-        scoring = check_scoring(self._scoring(several), problem.taxonomy)
+        scoring = self._scoring(several)
+        if scoring != BALANCED:
+            check_scoring(scoring, problem.taxonomy)
         budget = Budget(self.max_seconds, small=_entries(rows) * problem.n_classes <= _SMALL)
         race = self._race(problem, RowLabels(problem, y, several), several, scoring, seed)
         if race is None:
@@ -203,7 +200,7 @@ class TaxonomyClassifier(VectorClassifier):
     def _scoring(self, several: bool) -> str:
         if self.scoring is not None:
             return self.scoring
-        return "example_f1" if several else "accuracy"
+        return BALANCED if several else "accuracy"
 
     def _race(
         self, problem: Problem, labels: RowLabels, several: bool, scoring: str, seed: int
@@ -224,9 +221,8 @@ class TaxonomyClassifier(VectorClassifier):
         if self.decision != "auto":
             decisions = (self.decision,)
         second = None
-        if taxonomy is not None:
+        if taxonomy is not None and scoring != BALANCED:  # that has macro-F1 in it
             second = Measure(_SECOND_OF_SETS if several else _SECOND, taxonomy)
-        guards = _GUARDS_OF_SETS if several and taxonomy is not None and self.scoring is None else ()
         return Race(
             problem,
             labels,
@@ -235,7 +231,6 @@ class TaxonomyClassifier(VectorClassifier):
             decisions,
             Measure(scoring, taxonomy),
             second,
-            [Measure(name, taxonomy) for name in guards],
             self._tell if self.verbose else None,
         )
 
