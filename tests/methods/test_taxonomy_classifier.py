@@ -404,9 +404,7 @@ def test_classes_without_rows_are_left_out() -> None:
 def found_sets(seed: int) -> list[list[str]]:
     """Label sets with some labels lost and some added."""
     rng = np.random.default_rng(seed)
-    return [
-        sorted({name for name in row if rng.random() < 0.8} | {str(rng.choice(LEAVES))}) for row in SETS
-    ]
+    return [sorted({name for name in row if rng.random() < 0.8} | {str(rng.choice(LEAVES))}) for row in SETS]
 
 
 @pytest.mark.parametrize("taxonomy", [TREE, DAG, None])

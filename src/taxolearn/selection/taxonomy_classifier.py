@@ -77,10 +77,11 @@ class TaxonomyClassifier(VectorClassifier):
     with few rows the fifths take turns. Each goes along C from the last fit on while its answers get better, and ends
     early when it is far behind. Of all that are within one standard error of the best `scoring`, and of the best flat
     one (row by row), the one with the least tree loss is chosen, then the simplest. The best flat one is taken unless
-    it is beaten by two standard errors on a hundred rows or more; with fewer only flat ones are tried. It is then
-    fitted on all rows and certified;
-    its probabilities are calibrated by the scores of held-out rows. Where every class has a single row nothing can be
-    held out: the flat SVM is learned, without probabilities.
+    it is beaten by two standard errors on a hundred rows or more; with fewer only flat ones are tried. With several
+    labels per row the best geometric mean of four F1 takes the place of the least tree loss, or macro-F1 where a
+    `scoring` is given. What is chosen is then fitted on all rows and certified; its probabilities are calibrated by the
+    scores of held-out rows. Where every class has a single row nothing can be held out: the flat SVM is learned,
+    without probabilities.
 
     >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Plant/Oak"])
     >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 5.0]] * 4) + 0.1 * np.random.default_rng(0).normal(size=(12, 2))
