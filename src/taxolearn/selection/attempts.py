@@ -61,4 +61,4 @@ class Option(NamedTuple):
     attempt: Attempt
     decision: str
     score: Any  # by the metric asked for
-    second: Any  # among those within one standard error; None without a taxonomy
+    second: Any  # among those about as good; None without a taxonomy

@@ -50,7 +50,7 @@ _DECISIONS = (
 )  # fmt: skip
 _DECISIONS_OF_SETS = ("best", "hierarchical_f1", "probable")
 _DECISION_OF_OPEN_SETS = "label_f1"  # where labels come without their ancestors
-_SECOND, _SECOND_OF_SETS = "tree_loss", "macro_f1"  # among those within one standard error
+_SECOND, _SECOND_OF_SETS = "tree_loss", "macro_f1"  # among those about as good
 # what is asked of the chosen method
 _OF_ESTIMATOR = frozenset(
     ("vectors_", "decoder_", "classes_", "taxonomy_", "certificate_", "calibration_", "coverage_", "label_form_",
@@ -75,13 +75,13 @@ class TaxonomyClassifier(VectorClassifier):
 
     Some of the library's methods, flat ones among them, are fitted without a fifth of the rows and asked about these;
     with few rows the fifths take turns. Each goes along C from the last fit on while its answers get better, and ends
-    early when it is far behind. Of all that are within one standard error of the best `scoring`, and of the best flat
-    one (row by row), the one with the least tree loss is chosen, then the simplest. The best flat one is taken unless
-    it is beaten by two standard errors on a hundred rows or more; with fewer only flat ones are tried. With several
-    labels per row the best geometric mean of four F1 takes the place of the least tree loss, or macro-F1 where a
-    `scoring` is given. What is chosen is then fitted on all rows and certified; its probabilities are calibrated by the
-    scores of held-out rows. Where every class has a single row nothing can be held out: the flat SVM is learned,
-    without probabilities.
+    early when it is far behind. Of all that are not below the best flat one by `scoring`, nor below the best of all by
+    more than one standard error of the difference (row by row), the one with the least tree loss is chosen, then the
+    simplest. The best flat one is taken unless it is beaten by two standard errors on a hundred rows or more; with
+    fewer only flat ones are tried. With several labels per row the best geometric mean of four F1 takes the place of
+    the least tree loss, or macro-F1 where a `scoring` is given. What is chosen is then fitted on all rows and
+    certified; its probabilities are calibrated by the scores of held-out rows. Where every class has a single row
+    nothing can be held out: the flat SVM is learned, without probabilities.
 
     >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Plant/Oak"])
     >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 5.0]] * 4) + 0.1 * np.random.default_rng(0).normal(size=(12, 2))
