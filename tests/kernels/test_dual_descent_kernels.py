@@ -21,7 +21,7 @@ from taxolearn.losses.for_kernels import for_kernels
 
 SLOW = bool(numba.config.DISABLE_JIT)  # plain Python runs the same bodies: small sizes
 EXAMPLES = 5 if SLOW else 40
-LAYOUTS = ("dense", "sparse")
+LAYOUTS = ("dense", "sparse", "tail")
 
 every_loss = pytest.mark.parametrize("name", list(MARGIN_LOSSES))
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)
@@ -34,6 +34,8 @@ class State:
         rng = np.random.default_rng(seed)
         self.name, self.loss, self.bias_feature = name, MARGIN_LOSSES[name], bias_feature
         self.X = rng.normal(size=(n, width)) * (rng.random((n, width)) < density)
+        if layout == "tail":
+            self.X = self.X.astype(np.float32).astype(np.float64)
         self.sign = np.where(rng.random(n) < 0.4, 1.0, -1.0)
         self.cost = rng.choice([0.1, 1.0, 3.0], size=n)
         if zero_costs:
@@ -97,9 +99,12 @@ class State:
 def rows_of(X, layout):
     if layout == "dense":
         return DenseRows(np.ascontiguousarray(X))
-    matrix = sp.csr_array(X)
+    matrix, tail = sp.csr_array(X), ()
+    if layout == "tail":
+        first = X.shape[1] // 2
+        matrix, tail = sp.csr_array(X[:, :first]), (X[:, first:].astype(np.float32), first)
     # the index types that `gather` makes, so that blocks and direct calls share one compilation
-    return SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data)
+    return SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data, *tail)
 
 
 @every_loss
@@ -276,6 +281,8 @@ class Block:
         label = rng.integers(0, n_classes, n)
         label[:n_classes] = np.arange(n_classes)
         self.X[np.arange(n), label % width] += 1.0
+        if layout == "tail":
+            self.X = self.X.astype(np.float32).astype(np.float64)
         self.Z = with_constant(self.X, bias_feature)
         members = [np.flatnonzero(label == k) for k in range(n_classes)]
         self.indptr = np.concatenate([[0], np.cumsum([len(rows) for rows in members])]).astype(np.int64)
@@ -289,6 +296,8 @@ class Block:
         self.sign = np.where(positive, 1.0, -1.0)
         self.cost = self.row_weight[:, None] * np.where(positive, self.positive_weight, self.negative_weight)
         self.rows = row_kernels.rows_of(self.X if layout == "dense" else sp.csr_array(self.X))
+        if layout == "tail":
+            self.rows = frozen(rows_of(self.X, layout))
 
     def solve(self, classes, tol=1e-4, max_epochs=1000, seed=0, stopped=False):
         classes = np.array(classes, dtype=np.int64)

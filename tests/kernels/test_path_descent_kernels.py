@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from reference.one_vs_rest_twin import LOSSES, conjugate_at, loss_at, loss_slope
+from taxolearn.engines import frozen
 from taxolearn.kernels import path_descent
 from taxolearn.kernels.margin_terms import margin_terms
 from taxolearn.kernels.rows import rows_of
@@ -14,7 +16,7 @@ from taxolearn.losses.for_kernels import for_kernels
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
 
-X = np.random.default_rng(0).normal(size=(7, 2))
+X = np.random.default_rng(0).normal(size=(7, 2)).astype(np.float32).astype(np.float64)
 X.flags.writeable = False  # as in a problem: solvers and direct calls share one compilation
 OWN = np.array([0, 1, 2, 0, 1, 2, 0])
 SIGN = np.where(OWN[:, None] == np.arange(3), 1.0, -1.0)
@@ -50,8 +52,11 @@ def both_objectives(name, nodes, biases, duals):
 
 
 @every_loss
-def test_sweeps_keep_vectors_and_duals_together_and_prices_are_the_gap(name):
+@pytest.mark.parametrize("layout", ["dense", "tail"])
+def test_sweeps_keep_vectors_and_duals_together_and_prices_are_the_gap(name, layout):
     loss, rows = MARGIN_LOSSES[name], rows_of(X)
+    if layout == "tail":
+        rows = rows_of(sp.csr_array(X[:, :1]))._replace(tail=frozen(X[:, 1:].astype(np.float32)), first=1)
     duals = np.zeros((3, 7))
     for c in range(3):
         own = LABELS[1][LABELS[0][c] : LABELS[0][c + 1]]

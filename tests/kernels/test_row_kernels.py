@@ -39,6 +39,25 @@ def gathered(rows, chosen):
 
 
 @kernel
+def cleared(rows, chosen):
+    copy = row_kernels.gather(rows, chosen)
+    row_kernels.clear(copy)
+    return copy
+
+
+@kernel
+def add_outer_products(rows, changes, weights):
+    for i in range(row_kernels.n_rows(rows)):
+        row_kernels.add_to_features(rows, i, changes[i], weights)
+
+
+@kernel
+def add_row_scores_of(rows, weights, out):
+    for i in range(row_kernels.n_rows(rows)):
+        row_kernels.add_row_scores(rows, i, weights, out[i])
+
+
+@kernel
 def add_scores_of(rows, weights, out):
     row_kernels.add_scores(rows, weights, out)
 
@@ -60,13 +79,17 @@ def layout(X, kind):
         twin = data.astype(np.float64)
         arrays = [data]
     else:
-        matrix = sp.csr_array(X.astype(dtype))
-        twin = matrix.toarray().astype(np.float64)
+        first = X.shape[1] // 2 if form == "tail" else X.shape[1]
+        matrix, tail = sp.csr_array(X[:, :first].astype(dtype)), X[:, first:].astype(np.float32)
+        twin = np.hstack([matrix.toarray(), tail]).astype(np.float64)
         arrays = [matrix.indptr.astype(np.int64), matrix.indices.astype(index), matrix.data]
+        arrays += [tail] if form == "tail" else []
     if read_only:
         for array in arrays:
             array.flags.writeable = False
-    return (DenseRows(*arrays) if form == "dense" else SparseRows(*arrays)), twin
+    if form == "dense":
+        return DenseRows(*arrays), twin
+    return (SparseRows(*arrays, first) if form == "tail" else SparseRows(*arrays)), twin
 
 
 KINDS = (
@@ -75,6 +98,8 @@ KINDS = (
     "dense float64 - read-only",
     "sparse float64 uint32",
     "sparse float32 uint32 read-only",
+    "tail float64 uint32",
+    "tail float32 uint32 read-only",
 )
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -85,7 +110,10 @@ def test_sizes_dots_squares_and_sums(kind):
     rng = np.random.default_rng(1)
     n, mean = sizes_of(rows)
     assert n == N
-    assert mean == pytest.approx(WIDTH if kind.startswith("dense") else np.count_nonzero(X) / N)
+    if kind.startswith("tail"):
+        assert mean == pytest.approx(WIDTH - rows.first + np.count_nonzero(X[:, : rows.first]) / N)
+    else:
+        assert mean == pytest.approx(WIDTH if kind.startswith("dense") else np.count_nonzero(X) / N)
 
     w = rng.normal(size=WIDTH)
     np.testing.assert_allclose(dots_of(rows, w), X @ w, rtol=1e-13, atol=1e-14)
@@ -104,9 +132,31 @@ def test_scores_are_added_for_a_block_of_weights(kind):
     rng = np.random.default_rng(2)
     weights = rng.normal(size=(WIDTH, BLOCK))
     start = rng.normal(size=(N, BLOCK))
-    out = start.copy()
-    add_scores_of(rows, weights, out)
-    np.testing.assert_allclose(out, start + X @ weights, rtol=1e-13, atol=1e-14)
+    for scores_of in (add_scores_of, add_row_scores_of):
+        out = start.copy()
+        scores_of(rows, weights, out)
+        np.testing.assert_allclose(out, start + X @ weights, rtol=1e-13, atol=1e-14)
+    total = weights.copy()
+    add_outer_products(rows, start, total)
+    np.testing.assert_allclose(total, weights + X.T @ start, rtol=1e-13, atol=1e-14)
+
+
+def dense_of(rows, n):
+    first = WIDTH - rows.tail.shape[1]
+    entries = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(n, first)).toarray()
+    return (
+        np.hstack([entries, rows.tail])
+        if rows.tail.size
+        else np.hstack([entries, np.zeros((n, WIDTH - first))])
+    )
+
+
+@every_kind
+def test_gathered_rows_are_cleared(kind):
+    rows, X = layout(some_rows(), kind)
+    copy = cleared(rows, np.arange(N))
+    assert np.all(dots_of(copy, np.ones(WIDTH)) == 0.0)
+    np.testing.assert_allclose(dots_of(rows, np.ones(WIDTH)), X.sum(axis=1), atol=1e-12)
 
 
 @every_kind
@@ -120,7 +170,8 @@ def test_gather_copies_rows_in_the_asked_order(kind, chosen):
     assert not np.shares_memory(copy.data, rows.data)
     if isinstance(copy, SparseRows):
         assert copy.indices.dtype == rows.indices.dtype
-        dense = sp.csr_array((copy.data, copy.indices, copy.indptr), shape=(len(chosen), WIDTH)).toarray()
+        assert not np.shares_memory(copy.tail, rows.tail)
+        dense = dense_of(copy, len(chosen))
     else:
         dense = copy.data
     np.testing.assert_array_equal(dense, X[chosen])
@@ -135,7 +186,7 @@ def test_every_remainder_of_the_width(kind, width):
     np.testing.assert_allclose(dots_of(rows, w), X @ w, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("kind", ["dense float32 -", "sparse float32 int64"])
+@pytest.mark.parametrize("kind", ["dense float32 -", "sparse float32 int64", "tail float64 uint32"])
 def test_float32_rows_are_summed_in_double(kind):
     values = np.full((1, 1001), 1e-8)
     values[0, 0] = 1.0
@@ -164,11 +215,11 @@ def test_rows_of_any_kind_come_in_two_types():
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     for X in (dense, dense.astype(np.float32), narrow, wide):
         rows = row_kernels.rows_of(X)
-        kinds = [(part.dtype.name, part.flags.writeable) for part in rows]
+        kinds = [(part.dtype.name, part.flags.writeable) for part in rows if isinstance(part, np.ndarray)]
         if isinstance(rows, DenseRows):
             assert kinds == [("float64", False)]
         else:
-            assert kinds == [("int64", False), ("uint32", False), ("float64", False)]
+            assert kinds == [("int64", False), ("uint32", False), ("float64", False), ("float32", False)]
         assert np.array_equal(dots_of(rows, np.ones(3)), dense.sum(axis=1))
     assert np.shares_memory(row_kernels.rows_of(dense).data, dense)
     assert np.shares_memory(row_kernels.rows_of(narrow).indices, narrow.indices)
@@ -182,10 +233,11 @@ def test_rows_of_any_kind_come_in_two_types():
     [(np.float64, np.float64, 1e-13), (np.float32, np.float32, 1e-5), (np.int16, np.float32, 1e-5)],
 )
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_products_of_blocks_of_every_width_and_kind(width, stored, summed, off, order):
+@pytest.mark.parametrize("form", ["sparse", "tail"])
+def test_products_of_blocks_of_every_width_and_kind(width, stored, summed, off, order, form):
     """Vectors of the processor of several lengths, and what is left over; plain loops where memory is not in order."""
     rng = np.random.default_rng(width)
-    rows, X = layout(some_rows(), "sparse float32 uint32 readonly")
+    rows, X = layout(some_rows(), f"{form} float32 uint32 readonly")
     weights = rng.normal(size=(WIDTH, width)) * (300.0 if stored is np.int16 else 1.0)
     weights = np.asarray(weights.astype(stored), order=order)
     start = rng.normal(size=(N, width)).astype(summed)
@@ -193,3 +245,21 @@ def test_products_of_blocks_of_every_width_and_kind(width, stored, summed, off, 
     add_scores_of(rows, weights, out)
     expected = start + X @ weights.astype(np.float64)
     np.testing.assert_allclose(out, expected, atol=off * np.abs(expected).max())
+
+
+def test_full_last_columns_become_a_tail_where_single_precision_holds_them():
+    rng = np.random.default_rng(3)
+    X = np.hstack([some_rows(), rng.normal(size=(N, 20)).astype(np.float32)])
+    rows = row_kernels.rows_of(sp.csr_array(X))
+    assert rows.tail.shape == (N, 20)
+    assert (rows.first, rows.tail.flags.writeable) == (WIDTH, False)
+    np.testing.assert_array_equal(rows.tail, X[:, WIDTH:])
+    whole = row_kernels.rows_of(sp.csr_array(X), sp.csr_array(X).indices)  # columns of one's own: no tail
+    assert whole.tail.shape[1] == 0
+    w = rng.normal(size=WIDTH + 20)
+    for found in (rows, whole):
+        np.testing.assert_allclose(dots_of(found, w), X @ w, rtol=1e-12)
+    X[4, -1] = 0.1  # no number of single precision
+    assert row_kernels.rows_of(sp.csr_array(X)).tail.shape[1] == 0
+    X[4, -1] = 0.0  # now the last column is not full
+    assert row_kernels.rows_of(sp.csr_array(X)).tail.shape[1] == 0

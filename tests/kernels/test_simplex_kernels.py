@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from reference.structured_twin import Twin, ascend_row, cost_matrix, margins_and_scalings, with_constant
 from taxolearn import Taxonomy
+from taxolearn.engines import frozen
 from taxolearn.kernels import simplex_passes as passes
 from taxolearn.kernels.dual_descent import row_squares
 from taxolearn.kernels.rows import rows_of
@@ -34,7 +35,7 @@ SETTINGS = [
 every_setting = pytest.mark.parametrize(
     "setting", SETTINGS, ids=[f"{'tree' if s[0] is TREE else 'dag'}-{s[1]}-{s[2]}" for s in SETTINGS]
 )
-every_layout = pytest.mark.parametrize("layout", ["dense", "sparse"])
+every_layout = pytest.mark.parametrize("layout", ["dense", "sparse", "tail"])
 
 
 class State:
@@ -44,6 +45,8 @@ class State:
         taxonomy, cost, rescaling = setting
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(N, WIDTH)) * (rng.random((N, WIDTH)) < 0.7)
+        if layout == "tail":
+            X = X.astype(np.float32).astype(np.float64)
         nodes = [
             node for node in range(taxonomy.n_nodes) if taxonomy.is_leaf[node] or taxonomy.nodes[node] == 4
         ]
@@ -67,6 +70,10 @@ class State:
             self.costs = self.costs._replace(table=np.zeros((0, 0)))
         self.paths = structured.kernel_paths(tie.paths, scale, structured._ranks(tie))
         self.rows = rows_of(X if layout == "dense" else sp.csr_array(X))
+        if layout == "tail":
+            first = WIDTH // 2
+            tail = frozen(X[:, first:].astype(np.float32))
+            self.rows = rows_of(sp.csr_array(X[:, :first]))._replace(tail=tail, first=first)
         self.square = row_squares(self.rows, BIAS)
         self.nodes, self.bias = np.zeros((WIDTH, taxonomy.n_nodes)), np.zeros(taxonomy.n_nodes)
         self.scores, self.gaps = np.empty(taxonomy.n_nodes), np.zeros(N)

@@ -12,13 +12,13 @@ from scipy import sparse
 import taxolearn
 from taxolearn import NormalizedHierarchicalSVM, OneVsRestSVM, Taxonomy, TextClassifier
 from taxolearn.errors import DataError, ModelError
+from taxolearn.kernels.full_columns import full_columns, split_rows
 from taxolearn.structure import Term
 from taxolearn.text import TextFeatures, embedders, register_embedder
 from taxolearn.text.embedders import embedder_of
 from taxolearn.text.embedding_block import beside
 from taxolearn.text.static_words import static_words
 from taxolearn.vectors import ClassVectors
-from taxolearn.vectors.full_columns import full_columns, split_rows
 
 TEXTS = ["left femur", "burnt skin", "broken tibia", "an itching rash"]
 LABELS = ["bone", "skin", "bone", "skin"]

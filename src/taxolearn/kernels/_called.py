@@ -87,9 +87,13 @@ WHOLE_OPTIONS = _options(_WholeLowering)
 PART_OPTIONS = _options(_PartLowering, no_cpython_wrapper=True)
 
 
-def part(stub: Any, **options: Any) -> Any:
-    """Numba's `overload`: compiled code that calls `stub` gets the body that the decorated function chooses."""
-    return overload(stub, jit_options=PART_OPTIONS, **options)
+def part(stub: Any, any_order: bool = False, **options: Any) -> Any:
+    """Numba's `overload`: compiled code that calls `stub` gets the body that the decorated function chooses.
+
+    `any_order`: its sums may be added up in any order, as the processor's vectors do.
+    """
+    chosen: Any = {**PART_OPTIONS, "fastmath": {"reassoc", "contract"}} if any_order else PART_OPTIONS
+    return overload(stub, jit_options=chosen, **options)
 
 
 def scalar(function: Any) -> Any:

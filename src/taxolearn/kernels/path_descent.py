@@ -14,7 +14,7 @@ import numpy as np
 from taxolearn.kernels._jit import kernel
 from taxolearn.kernels.dual_descent import sweep
 from taxolearn.kernels.loss_steps import dual_upper, loss_conjugate, loss_value
-from taxolearn.kernels.rows import add_scores, gather, n_rows, row_add, row_square
+from taxolearn.kernels.rows import add_scores, clear, gather, n_rows, row_add, row_square
 
 
 @kernel
@@ -85,7 +85,7 @@ def descend_class(
     own_bias = np.empty(1)
     own_bias[0] = root * bias[0]
     if variance <= 0.0:
-        own_rows.data[:] = 0.0  # a copy: only the bias feature is left of these rows
+        clear(own_rows)  # a copy: only the bias feature is left of these rows
     epochs = sweep(
         loss,
         own_rows,

@@ -15,17 +15,30 @@ import scipy.sparse as sp
 
 from taxolearn.kernels._called import part
 from taxolearn.kernels._jit import kernel
+from taxolearn.kernels.full_columns import full_columns, split_rows
 from taxolearn.kernels.lanes import add_narrow, add_wide, add_widest
+from taxolearn.kernels.tails import (
+    NO_TAIL,
+    add_dense,
+    add_tail_scores,
+    copy_tails,
+    spread_dense,
+    tail_add,
+    tail_dot,
+    tail_square,
+)
 
 _FEW_BYTES = 2**24  # of values in single precision
 
 
 class SparseRows(NamedTuple):
-    """CSR rows: row i has `data[indptr[i]:indptr[i+1]]` at columns `indices[...]`."""
+    """CSR rows: row i has `data[indptr[i]:indptr[i+1]]` at columns `indices[...]`, then `tail[i]` from `first` on."""
 
     indptr: Any
     indices: Any
     data: Any
+    tail: Any = NO_TAIL
+    first: int = 0
 
 
 class DenseRows(NamedTuple):
@@ -55,15 +68,36 @@ def rows_of(X: Any, columns: Any = None) -> SparseRows | DenseRows:
     Columns are unsigned: compiled code then needs no test for negative ones, a sixth of a sweep's time. A few values
     in single precision are copied into double; nothing else is.
     """
-    values = X.data if sp.issparse(X) else X
-    if values.dtype == np.float32 and values.nbytes <= _FEW_BYTES:
-        values = values.astype(np.float64)
     if not sp.issparse(X):
-        return DenseRows(_for_reading(values))
-    columns = X.indices if columns is None else columns
+        return DenseRows(_for_reading(_few_in_double(X)))
+    if columns is None:
+        return two_part_rows(X, full_columns(X))
+    return _entries(X, columns)
+
+
+def two_part_rows(X: Any, full: int) -> SparseRows:
+    """CSR rows with the last `full` columns, which every row has, as a tail, if nothing is lost in single precision.
+
+    >>> two_part_rows(sp.csr_array([[0.0, 2.0, 5.0], [0.0, 0.0, 6.0]]), 1).tail.tolist()
+    [[5.0], [6.0]]
+    """
+    if full:
+        rest, tail = split_rows(X, full)
+        short = tail.astype(np.float32, copy=False)
+        if np.array_equal(short, tail):
+            return _entries(rest, rest.indices)._replace(tail=_for_reading(short), first=X.shape[1] - full)
+    return _entries(X, X.indices)
+
+
+def _entries(X: Any, columns: Any) -> SparseRows:
     columns = columns.view(np.uint32) if columns.dtype == np.int32 else columns.astype(np.uint32)
     ends = X.indptr.astype(np.int64, copy=False)
-    return SparseRows(_for_reading(ends), _for_reading(columns), _for_reading(values))
+    return SparseRows(_for_reading(ends), _for_reading(columns), _for_reading(_few_in_double(X.data)))
+
+
+def _few_in_double(values: Any) -> Any:
+    few = values.dtype == np.float32 and values.nbytes <= _FEW_BYTES
+    return values.astype(np.float64) if few else values
 
 
 def _for_reading(array: Any) -> Any:
@@ -108,7 +142,7 @@ def n_rows(rows):
 
 
 def _mean_row_size_sparse(rows):
-    return max(1.0, rows.data.shape[0] / max(1, rows.indptr.shape[0] - 1))
+    return max(1.0, rows.tail.shape[1] + rows.data.shape[0] / max(1, rows.indptr.shape[0] - 1))
 
 
 def _mean_row_size_dense(rows):
@@ -125,7 +159,7 @@ def _row_dot_sparse(rows, i, w):
     total = 0.0
     for k in range(rows.indptr[i], rows.indptr[i + 1]):
         total += rows.data[k] * w[rows.indices[k]]
-    return total
+    return total + tail_dot(rows.tail, i, rows.first, w)
 
 
 def _row_dot_dense(rows, i, w):
@@ -156,6 +190,7 @@ def row_dot(rows, i, w):
 def _row_add_sparse(rows, i, scale, w):
     for k in range(rows.indptr[i], rows.indptr[i + 1]):
         w[rows.indices[k]] += scale * rows.data[k]
+    tail_add(rows.tail, i, rows.first, scale, w)
 
 
 def _row_add_dense(rows, i, scale, w):
@@ -178,7 +213,7 @@ def _row_square_sparse(rows, i):
     for k in range(rows.indptr[i], rows.indptr[i + 1]):
         value = np.float64(rows.data[k])  # numba leaves float(float32) in single precision
         total += value * value
-    return total
+    return total + tail_square(rows.tail, i)
 
 
 def _row_square_dense(rows, i):
@@ -210,7 +245,7 @@ def _gather_sparse(rows, chosen):
             indices[at] = rows.indices[k]
             data[at] = rows.data[k]
             at += 1
-    return SparseRows(indptr, indices, data)
+    return SparseRows(indptr, indices, data, copy_tails(rows.tail, chosen), rows.first)
 
 
 def _gather_dense(rows, chosen):
@@ -226,6 +261,21 @@ def _gather_dense(rows, chosen):
 def gather(rows, chosen):
     """Copy the chosen rows side by side, so that sweeps over them stay in cache."""
     return _gather_sparse(rows, chosen) if isinstance(rows, SparseRows) else _gather_dense(rows, chosen)
+
+
+def _clear_sparse(rows):
+    rows.data[:] = 0.0
+    rows.tail[:] = 0.0
+
+
+def _clear_dense(rows):
+    rows.data[:] = 0.0
+
+
+@_by_layout(_clear_sparse, _clear_dense)
+def clear(rows):
+    """Make all values of gathered rows zero, in place."""
+    (_clear_sparse if isinstance(rows, SparseRows) else _clear_dense)(rows)
 
 
 def _row_scores_sparse(rows, i, weights, out):
@@ -250,28 +300,12 @@ def _row_scores_sparse(rows, i, weights, out):
         p = out.dtype.type(rows.data[k])
         for n in range(width):
             out[n] += p * a[n]
+    if rows.tail.shape[1] > 0:
+        add_dense(rows.tail[i], weights, rows.first, out)
 
 
 def _row_scores_dense(rows, i, weights, out):
-    x = rows.data[i]
-    width = out.shape[0]
-    whole = x.shape[0] - x.shape[0] % 4
-    for j in range(0, whole, 4):  # as for sparse rows
-        a = weights[j]
-        b = weights[j + 1]
-        c = weights[j + 2]
-        d = weights[j + 3]
-        p = out.dtype.type(x[j])
-        q = out.dtype.type(x[j + 1])
-        r = out.dtype.type(x[j + 2])
-        s = out.dtype.type(x[j + 3])
-        for n in range(width):
-            out[n] += (p * a[n] + q * b[n]) + (r * c[n] + s * d[n])
-    for j in range(whole, x.shape[0]):
-        a = weights[j]
-        p = out.dtype.type(x[j])
-        for n in range(width):
-            out[n] += p * a[n]
+    add_dense(rows.data[i], weights, 0, out)
 
 
 def _row_scores_gram(rows, i, weights, out):
@@ -311,6 +345,7 @@ def _add_scores_sparse(rows, weights, out):
                 value = line.dtype.type(rows.data[k])
                 for b in range(narrow, width):
                     line[b] += value * line.dtype.type(some[b])
+    add_tail_scores(rows.tail, rows.first, weights, out)
 
 
 def _add_scores_dense(rows, weights, out):
@@ -341,14 +376,12 @@ def _to_features_sparse(rows, i, change, weights):
         target = weights[rows.indices[k]]
         for b in range(change.shape[0]):
             target[b] += value * change[b]
+    if rows.tail.shape[1] > 0:
+        spread_dense(rows.tail[i], rows.first, change, weights)
 
 
 def _to_features_dense(rows, i, change, weights):
-    for j in range(rows.data.shape[1]):
-        value = rows.data[i, j]
-        target = weights[j]
-        for b in range(change.shape[0]):
-            target[b] += value * change[b]
+    spread_dense(rows.data[i], 0, change, weights)
 
 
 @_by_layout(_to_features_sparse, _to_features_dense)

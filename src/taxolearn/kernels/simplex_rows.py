@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from taxolearn.kernels._called import scalar
 from taxolearn.kernels._jit import kernel
 from taxolearn.kernels.rows import GramRows, SparseRows, _by_layout
 
@@ -36,28 +37,35 @@ class Costs(NamedTuple):
     rescaling: Any
 
 
+@scalar
+def _some_dense(x, first, nodes, chosen, size, out):
+    """out[q] += x . nodes[first:, chosen[q]]."""
+    whole = x.shape[0] - x.shape[0] % 4
+    for q in range(size):  # four sums at once: none waits for the one before
+        n = chosen[q]
+        a = b = c = d = 0.0
+        for j in range(0, whole, 4):
+            a += np.float64(x[j]) * nodes[first + j, n]
+            b += np.float64(x[j + 1]) * nodes[first + j + 1, n]
+            c += np.float64(x[j + 2]) * nodes[first + j + 2, n]
+            d += np.float64(x[j + 3]) * nodes[first + j + 3, n]
+        for j in range(whole, x.shape[0]):
+            a += np.float64(x[j]) * nodes[first + j, n]
+        out[q] += (a + b) + (c + d)
+
+
 def _some_scores_sparse(rows, i, nodes, chosen, size, out):
     for k in range(rows.indptr[i], rows.indptr[i + 1]):
         source = nodes[rows.indices[k]]
         value = np.float64(rows.data[k])
         for q in range(size):
             out[q] += value * source[chosen[q]]
+    if rows.tail.shape[1] > 0:
+        _some_dense(rows.tail[i], rows.first, nodes, chosen, size, out)
 
 
 def _some_scores_dense(rows, i, nodes, chosen, size, out):
-    x = rows.data[i]
-    whole = x.shape[0] - x.shape[0] % 4
-    for q in range(size):  # four sums at once: none waits for the one before
-        n = chosen[q]
-        a = b = c = d = 0.0
-        for j in range(0, whole, 4):
-            a += np.float64(x[j]) * nodes[j, n]
-            b += np.float64(x[j + 1]) * nodes[j + 1, n]
-            c += np.float64(x[j + 2]) * nodes[j + 2, n]
-            d += np.float64(x[j + 3]) * nodes[j + 3, n]
-        for j in range(whole, x.shape[0]):
-            a += np.float64(x[j]) * nodes[j, n]
-        out[q] += (a + b) + (c + d)
+    _some_dense(rows.data[i], 0, nodes, chosen, size, out)
 
 
 def _some_scores_gram(rows, i, nodes, chosen, size, out):
@@ -76,20 +84,28 @@ def add_some_scores(rows, i, nodes, chosen, size, out):
         _some_scores_dense(rows, i, nodes, chosen, size, out)
 
 
+@scalar
+def _add_dense_to_some(x, first, nodes, chosen, size, change):
+    """nodes[first:, chosen[q]] += change[q] x."""
+    for j in range(x.shape[0]):
+        target = nodes[first + j]
+        value = np.float64(x[j])
+        for q in range(size):
+            target[chosen[q]] += value * change[q]
+
+
 def _add_to_some_sparse(rows, i, nodes, chosen, size, change):
     for k in range(rows.indptr[i], rows.indptr[i + 1]):
         target = nodes[rows.indices[k]]
         value = np.float64(rows.data[k])
         for q in range(size):
             target[chosen[q]] += value * change[q]
+    if rows.tail.shape[1] > 0:
+        _add_dense_to_some(rows.tail[i], rows.first, nodes, chosen, size, change)
 
 
 def _add_to_some_dense(rows, i, nodes, chosen, size, change):
-    for j in range(rows.data.shape[1]):
-        target = nodes[j]
-        value = np.float64(rows.data[i, j])
-        for q in range(size):
-            target[chosen[q]] += value * change[q]
+    _add_dense_to_some(rows.data[i], 0, nodes, chosen, size, change)
 
 
 def _add_to_some_gram(rows, i, nodes, chosen, size, change):
