@@ -12,7 +12,7 @@ from scipy import sparse
 import taxolearn
 from taxolearn import NormalizedHierarchicalSVM, OneVsRestSVM, Taxonomy, TextClassifier
 from taxolearn.errors import DataError, ModelError
-from taxolearn.kernels.full_columns import full_columns, split_rows
+from taxolearn.full_columns import full_columns, split_rows
 from taxolearn.structure import Term
 from taxolearn.text import TextFeatures, embedders, register_embedder
 from taxolearn.text.embedders import embedder_of

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from taxolearn.full_columns import full_columns, split_rows
 from taxolearn.kernels._called import part
 from taxolearn.kernels._jit import kernel
-from taxolearn.kernels.full_columns import full_columns, split_rows
 from taxolearn.kernels.lanes import add_narrow, add_wide, add_widest
 from taxolearn.kernels.tails import (
     NO_TAIL,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from taxolearn.kernels.full_columns import full_columns, split_rows
+from taxolearn.full_columns import full_columns, split_rows
 
 # A feature-major copy of dense weights is kept for all row blocks up to this size, else made block by block.
 _MAX_COPY_BYTES = 512 * 2**20
