@@ -19,11 +19,9 @@ NO_TAIL.flags.writeable = False
 def tail_dot(tail, i, first, w):
     """tail_i . w[first:] in double precision."""
     total = 0.0
-    if tail.shape[1] > 0:
-        x = tail[i]
-        v = w[first : first + x.shape[0]]
-        for j in range(x.shape[0]):
-            total += np.float64(x[j]) * v[j]
+    start = np.uint64(first)  # no views, which are counted, and no test for negative places
+    for j in range(np.uint64(tail.shape[1])):
+        total += np.float64(tail[i, j]) * w[start + np.uint64(j)]
     return total
 
 
@@ -43,11 +41,9 @@ def tail_square(tail, i):
 @scalar
 def tail_add(tail, i, first, scale, w):
     """w[first:] += scale * tail_i, in place."""
-    if tail.shape[1] > 0:
-        x = tail[i]
-        v = w[first : first + x.shape[0]]
-        for j in range(x.shape[0]):
-            v[j] += scale * np.float64(x[j])
+    start = np.uint64(first)
+    for j in range(np.uint64(tail.shape[1])):
+        w[start + np.uint64(j)] += scale * np.float64(tail[i, j])
 
 
 @scalar
