@@ -53,6 +53,19 @@ class _PartLowering(NativeLowering):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
+class _ApartLowering(_PartLowering):
+    """Writes a part that its callers share as one function, instead of a copy at every call."""
+
+    _name = "taxolearn_apart_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        super().run_pass(state)
+        function = state.library._final_module.get_function(state.cr.fndesc.llvm_func_name)
+        function.add_function_attribute("noinline")
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
 class _WholeLowering(NativeLowering):
     """Lowers a function that Python calls; its parts get the environments that they would have had on their own."""
 
@@ -85,15 +98,28 @@ def _options(lowering: Any, **wrappers: bool) -> Any:
 
 WHOLE_OPTIONS = _options(_WholeLowering)
 PART_OPTIONS = _options(_PartLowering, no_cpython_wrapper=True)
+APART_OPTIONS = _options(_ApartLowering, no_cpython_wrapper=True)
 
 
-def part(stub: Any, any_order: bool = False, **options: Any) -> Any:
-    """Numba's `overload`: compiled code that calls `stub` gets the body that the decorated function chooses.
+def part(stub: Any, **options: Any) -> Any:
+    """Numba's `overload`: compiled code that calls `stub` gets the body that the decorated function chooses."""
+    return overload(stub, jit_options=PART_OPTIONS, **options)
 
-    `any_order`: its sums may be added up in any order, as the processor's vectors do.
+
+def apart(function: Any) -> Any:
+    """A plain function that compiled ones call as it is, not as a copy: long loops are compiled once per kernel.
+
+    For calls that are few: arrays that are handed over are counted.
     """
-    chosen: Any = {**PART_OPTIONS, "fastmath": {"reassoc", "contract"}} if any_order else PART_OPTIONS
-    return overload(stub, jit_options=chosen, **options)
+    overload(function, jit_options=APART_OPTIONS, strict=False)(lambda *_: function)
+    return function
+
+
+def any_order(function: Any) -> Any:
+    """A plain function that compiled ones may call; its sums are added up in any order, as vector instructions do."""
+    options: Any = {**PART_OPTIONS, "fastmath": {"reassoc", "contract"}}
+    overload(function, jit_options=options, strict=False)(lambda *_: function)
+    return function
 
 
 def scalar(function: Any) -> Any:

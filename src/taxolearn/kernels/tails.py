@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from taxolearn.kernels._called import part, scalar
+from taxolearn.kernels._called import any_order, apart, scalar
 from taxolearn.kernels.lanes import add_block, add_line
 
 NO_TAIL = np.zeros((0, 0), dtype=np.float32)
 NO_TAIL.flags.writeable = False
 
 
+@any_order
 def tail_dot(tail, i, first, w):
     """tail_i . w[first:] in double precision."""
     total = 0.0
@@ -25,10 +26,7 @@ def tail_dot(tail, i, first, w):
     return total
 
 
-part(tail_dot, any_order=True)(lambda tail, i, first, w: tail_dot)
-
-
-@scalar
+@apart
 def tail_square(tail, i):
     """||tail_i||^2 in double precision."""
     total = 0.0
@@ -46,7 +44,7 @@ def tail_add(tail, i, first, scale, w):
         w[start + np.uint64(j)] += scale * np.float64(tail[i, j])
 
 
-@scalar
+@apart
 def copy_tails(tail, chosen):
     """The tails of the chosen rows side by side."""
     width = tail.shape[1]
@@ -59,7 +57,7 @@ def copy_tails(tail, chosen):
     return out
 
 
-@scalar
+@apart
 def add_tail_scores(tail, first, weights, out):
     """out += tail weights[first:] for all rows, four of them at a time."""
     if tail.shape[1] > 0:
