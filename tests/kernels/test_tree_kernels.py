@@ -18,7 +18,6 @@ from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
 from taxolearn.solvers import Limits, tree_sweeps
 from taxolearn.solvers.tree_forest import make_forest
-from taxolearn.solvers.tree_tasks import for_kernels_of_trees
 from taxolearn.ties import path_sum
 
 N, WIDTH = 12, 5
@@ -56,7 +55,7 @@ class Made:
             rng.uniform(0.0, 0.4, 30) * (rng.random(30) < 0.7),
             np.full(5, 3),
         )
-        self.active = for_kernels_of_trees(active)
+        self.active = frozen(active)._replace(dual=active.dual)
         self.sign = -np.ones((5, N))
         for k in range(5):
             self.sign[k, 2 * k : 2 * k + 2] = 1.0
@@ -125,7 +124,9 @@ def test_class_vectors_are_sums_along_the_paths():
     made = Made()
     out, place = np.empty((5, WIDTH)), np.array([3, 0, 4, 1, 2])
     for top in made.forest.tops:
-        tree_descent.class_vectors(made.rows, made.tree, made.active, top, place, np.zeros(WIDTH), out)
+        tree_descent.class_vectors(
+            made.rows, made.tree, frozen(made.active), top, place, np.zeros(WIDTH), out
+        )
     np.testing.assert_allclose(out[place], made.W, atol=1e-12)
 
 
@@ -165,7 +166,7 @@ def price(made, bias_feature, b0, room, biases, ahead=0.0, halt=0):
         for_kernels(made.loss),
         made.rows,
         made.tree,
-        made.active,
+        frozen(made.active),
         made.costs,
         0,
         0,

@@ -105,14 +105,6 @@ def part_of(tree: Any, active: Any, biases: Array, start: int, stop: int) -> Par
     return Part(start, stop, own, biases[first:last])
 
 
-def for_kernels_of_trees(active: Any, copy: bool = True) -> Any:
-    """The state as all tree kernels take it: duals that may be written to, all else for reading only.
-
-    For compiled code that is one type, whoever made the arrays; another one would be compiled once more.
-    """
-    return frozen(active)._replace(dual=active.dual.copy() if copy else active.dual)
-
-
 def _cut(shared: Shared, start: int, stop: int) -> tuple[Any, Any]:
     """Tree and costs of the nodes start .. stop-1, nodes and classes being counted from their first ones."""
     tree, costs = shared.tree, shared.costs
@@ -142,7 +134,7 @@ def sweep_task(shared: Shared, task: SweepTask, clock: Clock) -> Swept:
 
     part = task.part
     tree, costs = _cut(shared, part.start, part.stop)
-    active = for_kernels_of_trees(part.active)
+    active = frozen(part.active)._replace(dual=part.active.dual.copy())
     biases, w = part.biases.copy(), np.zeros(shared.n_features)
     slot, n_stored = _slots(shared, tree, active)
     stored = np.empty((n_stored, shared.n_features))
@@ -200,7 +192,7 @@ def price_task(shared: Shared, task: PriceTask, clock: Clock) -> Priced | None:
 
     part, first, last = task.part, task.first, task.last
     tree, costs = _cut(shared, part.start, part.stop)
-    active = for_kernels_of_trees(part.active)
+    active = frozen(part.active)
     indptr, n = active.indptr, len(part.biases)
     keep = np.ones(indptr[last] - indptr[first], dtype=np.bool_)
     fresh = np.empty(int(task.most[first:last].sum()), dtype=np.int32)
@@ -259,8 +251,11 @@ class _Scratch:
         sparse = hasattr(shared.rows, "indptr")
         dtype = np.dtype(np.float32 if shared.single else np.float64)
         short = np.dtype(np.int16) if shared.single and sparse else dtype
-        while self._spare:
-            found = self._spare.pop()
+        while True:
+            try:
+                found = self._spare.pop()
+            except IndexError:  # several threads take from it
+                break
             if (len(found[0]), found[4], found[1].dtype) == (width, n, dtype):
                 return found[:4]
         bytes_each = dtype.itemsize * n + short.itemsize * width

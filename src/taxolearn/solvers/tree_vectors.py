@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from taxolearn.engines import frozen
 from taxolearn.problem import Problem
 from taxolearn.solvers.tree_forest import Forest
-from taxolearn.solvers.tree_tasks import for_kernels_of_trees
 from taxolearn.ties import PathSum
 from taxolearn.vectors import ClassVectors, NodeVectors
 from taxolearn.vectors.dual_vectors import DualVectors
@@ -79,7 +78,7 @@ class _Vectors:
 
         self.rows: Any = rows_of(problem.X)
         self.kernels, self.forest = tree_descent, forest
-        self.active = for_kernels_of_trees(active, copy=False)
+        self.active = frozen(active)
         self.tree = frozen(forest.arrays())
         # a node's sum without its scale
         self.plain = self.tree._replace(scale=frozen(np.ones(len(forest.scale))))
