@@ -32,7 +32,7 @@ test: export OPENBLAS_NUM_THREADS = 1
 # What computes runs on both cores; beside it run types, plain kernels, and the tests that mostly wait for others.
 test: $(STAMP) lint
 	@$(MAKE) --no-print-directory types plain waiting > $(BESIDE) 2>&1 & beside=$$!; trap 'kill $$beside' INT TERM; \
-	$(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules src tests $(WAITING:%=--ignore=%); computed=$$?; \
+	$(BIN)/python -m pytest -p no:cacheprovider -n 2 --dist worksteal --doctest-modules src tests $(WAITING:%=--ignore=%); computed=$$?; \
 	wait $$beside; waited=$$?; cat $(BESIDE); exit $$((computed + waited))
 
 # tests of a cluster, a browser and a server, and of the package, whose types are known by then

@@ -20,6 +20,7 @@ from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
 from taxolearn.scales import largest_penalty, node_weights, shared_scales
 from taxolearn.solvers import Limits, Start, Status, shared, solve_shared, solve_structured
+from taxolearn.solvers.interior import solve_interior
 from taxolearn.solvers.shared import Alternation
 from taxolearn.ties import path_sum, shared_tie
 
@@ -228,6 +229,21 @@ def test_limits_end_it_with_usable_weights():
         certificate = case.certificate(solution)
         assert certificate.dual <= optimum * (1 + 1e-7)
         assert optimum * (1 - 1e-7) <= certificate.primal < np.inf
+
+
+def test_turns_in_which_rounding_allows_no_step_end_too(monkeypatch):
+    """Where interior points made no step, turns were not counted: such a fit went on for ever."""
+    case = Case(TREE, ["l1", "l2", "l3", "l4"])
+    objective = replace(case.objective(), bias_feature=1e-200)
+    solution = solve_shared(objective, Limits(tol=1e-3, max_iter=100))
+    assert solution.status is Status.CONVERGED
+    assert certify(objective, solution).holds(1.01e-3)
+    monkeypatch.setattr(
+        shared, "solve_structured", lambda objective, limits, _: solve_interior(objective, limits)
+    )
+    stuck = solve_shared(objective, Limits(tol=1e-3, max_iter=100))
+    assert stuck.status is Status.ITERATION_LIMIT
+    assert stuck.n_iter == 100
 
 
 def test_weights_that_exceed_one_along_a_path_are_no_certificate():

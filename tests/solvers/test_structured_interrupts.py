@@ -20,7 +20,7 @@ from taxolearn.solvers import Limits, PegasosSGD, Start, Status, row_ascent, sol
 from taxolearn.ties import path_sum, shared_tie
 
 TREE = Taxonomy.from_paths([f"r/{a}/{a}{b}" for a in "abc" for b in range(3)])
-LONGEST = 0.3  # seconds until a press
+LONGEST = 0.15  # seconds until a press
 FOREVER = Limits(tol=-1.0, max_iter=10**9, max_seconds=60.0)
 
 

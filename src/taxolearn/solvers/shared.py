@@ -19,6 +19,7 @@ from taxolearn.solvers.base import (
     Requires,
     Solution,
     Start,
+    Status,
     Watch,
     check_requirements,
     status_of,
@@ -174,7 +175,7 @@ class Alternation:
         if self.at_corner:
             tol = min(tol, _CORNER_TOL_SHARE * self.limits.tol)
         solution = self.turn_of_vectors(tol, self.limits.max_iter - self.done)
-        self.dual, self.done = solution.dual, self.done + solution.n_iter
+        self.dual, self.done = solution.dual, self.done + max(1, solution.n_iter)
         last = solution.history[-1]
         squares = solution.details["node_squares"]  # ||u_n||^2, the bias included
         scale = self.turn_of_scales(squares)
@@ -191,7 +192,9 @@ class Alternation:
         """The best u for the scales as they are."""
         limits = Limits(tol, max_iter, self.run.clock.left, self.limits.seed, self.run.engine)
         if self.interior:
-            return solve_interior(self._for_scales(), limits)
+            found = solve_interior(self._for_scales(), limits)
+            if found.n_iter > 0 or found.status is not Status.ROUNDING:
+                return found  # else rounding allows no step at all
         return solve_structured(self._for_scales(), limits, Start(self.dual))
 
     def _for_scales(self) -> Objective:
