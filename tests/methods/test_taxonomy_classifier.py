@@ -466,6 +466,9 @@ def test_what_counts_first_and_second(
     assert (None if races[0]._second is None else races[0]._second.name) == second
 
 
+LOSS = {(a, b): metrics.tree_loss([a], [b], TREE) for a in LEAVES for b in LEAVES}
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_the_rule_for_one_label_is_that_of_its_twin(seed: int) -> None:
     """The definition with all differences taken row by row, on random answers."""
@@ -482,9 +485,7 @@ def test_the_rule_for_one_label_is_that_of_its_twin(seed: int) -> None:
                 Option(Attempt(number, 1.0), decision, first(truth, answers), second(truth, answers))
             )
             hits.append((truth == answers).astype(float))
-            losses.append(
-                np.array([metrics.tree_loss(truth[k : k + 1], answers[k : k + 1], TREE) for k in range(n)])
-            )
+            losses.append(np.array([LOSS[pair] for pair in zip(truth, answers, strict=True)]))
     plain = [k for k in range(8) if options[k].attempt.candidate < 2]
 
     def error(parts: Any) -> float:

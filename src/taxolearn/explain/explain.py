@@ -292,6 +292,7 @@ class _Sums:
     def __init__(self, vectors: Vectors, row: ExplainedRow) -> None:
         self._vectors = vectors
         self._row = row
+        self._units: dict[int, tuple[Floats, float]] = {}  # a unit is in several sums
 
     def score(self, plus: Units, minus: Units = ()) -> float:
         coef, intercept = self._of(plus, minus)
@@ -324,6 +325,13 @@ class _Sums:
         coef, intercept = np.zeros(len(self._row.columns)), 0.0
         for sign, units in ((1.0, plus), (-1.0, minus)):
             for unit in units:
-                coef += sign * self._vectors.entries(unit, self._row.columns)
-                intercept += sign * float(self._vectors.intercept[unit])
+                weights, constant = self._unit(unit)
+                coef += sign * weights
+                intercept += sign * constant
         return coef, intercept
+
+    def _unit(self, unit: int) -> tuple[Floats, float]:
+        if unit not in self._units:
+            weights = self._vectors.entries(unit, self._row.columns)
+            self._units[unit] = weights, float(self._vectors.intercept[unit])
+        return self._units[unit]
