@@ -14,8 +14,9 @@ from sklearn.utils import check_random_state
 
 from taxolearn.errors import DataError
 from taxolearn.structure.names import show
+from taxolearn.text.embedder import EmbedderError
 from taxolearn.text.features import TextFeatures
-from taxolearn.text.reading import check_texts
+from taxolearn.text.reading import check_one_label_each, check_texts
 
 FitScore = Callable[[sparse.csr_array, Any, sparse.csr_array, Any], float]
 
@@ -98,6 +99,8 @@ def choose_text_features(
         score, n_features, problem = math.nan, 0, None
         try:
             X_train = tried.fit_transform(train_texts)
+        except EmbedderError:
+            raise
         except DataError as error:  # a vocabulary may be empty on a part of the texts
             problem = str(error)
         else:
@@ -153,8 +156,7 @@ def row_picker(labels: Any, n_rows: int) -> Callable[[list[int]], Any]:
     else:
         array = labels.tocsr() if sparse.issparse(labels) else np.asarray(labels)
         n_labels, pick = (array.shape or (0,))[0], lambda part: array[part]
-    if n_labels != n_rows:
-        raise DataError(f"there are {n_labels} labels for {n_rows} texts; give one a text")
+    check_one_label_each(n_labels, n_rows)
     return pick
 
 

@@ -8,8 +8,18 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from taxolearn.errors import DataError
+
 Matrix = npt.NDArray[np.float32]
 STATIC = "words"  # the name of the static embedder
+
+
+class EmbedderError(DataError):
+    """An embedder returns what cannot be used: no reason to do without it unsaid, as of features that are tried.
+
+    >>> issubclass(EmbedderError, DataError)
+    True
+    """
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ import numpy as np
 
 from taxolearn.errors import DataError
 from taxolearn.structure.names import show
-from taxolearn.text.embedder import STATIC, Embedder, Matrix
+from taxolearn.text.embedder import STATIC, Embedder, EmbedderError, Matrix
 
 # What a callable is known by: its vectors of these, to three digits.
 _PROBES = ["a cat", "The quick brown fox jumps over the lazy dog.", "42 years"]
@@ -40,11 +40,16 @@ def embedder_of(given: Any) -> Embedder:
         return _by_name(given)
     if isinstance(given, Mapping):
         return GivenVectors.of(given)
-    if isinstance(given, Embedder):
-        return given
-    if callable(given):
+    if isinstance(given, Embedder) and not isinstance(given, type):
+        return _described(given)
+    if callable(given) and not isinstance(given, type):
         return CalledEmbedder.of(given)
-    raise DataError(f"embedder={show(given)} is not valid; give a name, a callable or a dict of vectors")
+    remedy = "give a name, a callable or a dict of vectors"
+    if isinstance(given, type):
+        remedy = "it is a class: give an embedder made of it"
+    elif hasattr(given, "shape"):
+        remedy = "say which text each vector is of: dict(zip(texts, vectors))"
+    raise DataError(f"embedder={show(given)} is not valid; {remedy}")
 
 
 def register_embedder(embedder: Any, name: str | None = None) -> Embedder:
@@ -79,17 +84,17 @@ def checked(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     >>> checked(embedder_of(lambda texts: np.full((len(texts), 1), np.nan)), ["a"])
     Traceback (most recent call last):
     ...
-    taxolearn.errors.DataError: the embedder '<lambda>' returned a vector that is not finite for 'a cat'
+    taxolearn.text.embedder.EmbedderError: the embedder '<lambda>' returned a vector that is not finite for 'a cat'
     """
-    rows = np.asarray(embedder.embed(texts), dtype=np.float32)
+    rows = _matrix(embedder.embed(texts), embedder.name)
     wanted = (len(texts), embedder.dimension)
     if rows.shape != wanted:
-        raise DataError(
+        raise EmbedderError(
             f"the embedder {embedder.name!r} returned an array of shape {rows.shape}, not {wanted}"
         )
     if not np.isfinite(rows).all():
         culprit = texts[int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])]
-        raise DataError(
+        raise EmbedderError(
             f"the embedder {embedder.name!r} returned a vector that is not finite for {show(culprit)}"
         )
     return rows
@@ -116,10 +121,11 @@ class CalledEmbedder:
         2
         """
         name = getattr(function, "__qualname__", type(function).__qualname__).rpartition("<locals>.")[2]
-        rows = np.asarray(function(list(_PROBES)), dtype=np.float32)
-        if rows.ndim != 2 or len(rows) != len(_PROBES):
-            raise DataError(
-                f"the embedder {name!r} returned an array of shape {rows.shape}; one row per text"
+        rows = _matrix(function(list(_PROBES)), name)
+        if rows.ndim != 2 or len(rows) != len(_PROBES) or not rows.shape[1]:
+            raise EmbedderError(
+                f"the embedder {name!r} returned an array of shape {rows.shape} for {len(_PROBES)} texts; "
+                "one row per text"
             )
         found = cls(name, rows.shape[1], _digest(np.round(rows, 3) + np.float32(0)), function)
         checked(found, _PROBES)
@@ -131,7 +137,7 @@ class CalledEmbedder:
         >>> CalledEmbedder.of(lambda texts: np.ones((len(texts), 2))).embed(["a"]).tolist()
         [[1.0, 1.0]]
         """
-        return np.asarray(self.function(list(texts)), dtype=np.float32)
+        return _matrix(self.function(list(texts)), self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +164,11 @@ class GivenVectors:
         if not vectors or not all(isinstance(text, str) for text in vectors):
             raise DataError("an embedder that is a dict needs texts as keys and vectors as values")
         try:
-            rows = np.array(list(vectors.values()), dtype=np.float32)
-        except ValueError:
+            rows = _matrix(list(vectors.values()), "given vectors")
+        except EmbedderError:
             rows = np.empty(0, dtype=np.float32)
-        if rows.ndim != 2:
-            raise DataError("the vectors of an embedder that is a dict must be of one length")
+        if rows.ndim != 2 or not rows.shape[1]:
+            raise DataError("the vectors of an embedder that is a dict must be numbers, and of one length")
         place = {text: row for row, text in enumerate(vectors)}
         return cls("given vectors", rows.shape[1], _digest(rows, *place), place, rows)
 
@@ -172,12 +178,12 @@ class GivenVectors:
         >>> GivenVectors.of({"a": [1.0]}).embed(["b"])
         Traceback (most recent call last):
         ...
-        taxolearn.errors.DataError: there is no vector for the text 'b'; give one for every text
+        taxolearn.text.embedder.EmbedderError: there is no vector for the text 'b'; give one for every text
         """
         try:
             return self.vectors[[self.place[text] for text in texts]]
         except KeyError as error:
-            raise DataError(
+            raise EmbedderError(
                 f"there is no vector for the text {show(error.args[0])}; give one for every text"
             ) from None
 
@@ -198,6 +204,30 @@ def _by_name(name: str) -> Embedder:
         f"embedder={show(name)} is not known; use 'words', 'sentence-transformers:NAME' or 'model2vec:NAME', or "
         "make your own known by register_embedder"
     )
+
+
+def _described(given: Embedder) -> Embedder:
+    """An embedder of the user's that says what a model must know about it."""
+    named = all(isinstance(said, str) and said for said in (given.name, given.fingerprint))
+    width = given.dimension
+    if not named or isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
+        said = f"name={show(given.name)}, dimension={show(width)}, fingerprint={show(given.fingerprint)}"
+        raise DataError(
+            f"an embedder has {said}; name and fingerprint must be str, dimension a whole number from 1 on"
+        )
+    return given
+
+
+def _matrix(found: Any, name: str) -> Matrix:
+    """What an embedder returned, as float32; numbers too large for that become infinite."""
+    try:
+        rows = np.asarray(found)
+        if rows.dtype.kind in "cSUMm":
+            raise TypeError(f"values of type {rows.dtype}")
+        with np.errstate(over="ignore"):
+            return rows.astype(np.float32, copy=False)
+    except (TypeError, ValueError) as error:
+        raise EmbedderError(f"the embedder {name!r} returned no array of numbers: {error}") from None
 
 
 def _digest(rows: Matrix, *texts: str) -> str:

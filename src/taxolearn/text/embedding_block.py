@@ -58,7 +58,7 @@ class EmbeddingBlock:
             raise DataError(
                 f"embedding_columns={show(columns)} is not valid; use None or a whole number from 1 on"
             )
-        return cls(found, min(int(columns), found.dimension), float(weight))
+        return cls(found, int(min(columns, found.dimension)), float(weight))
 
     def rows(self, texts: Sequence[str], dtype: Any = np.float32) -> npt.NDArray[Any]:
         """The vectors of texts.
@@ -71,8 +71,9 @@ class EmbeddingBlock:
             rows = self.embedder.leading(texts, self.columns)
         else:
             rows = checked(self.embedder, texts)[:, : self.columns]
-            sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-            rows = rows / np.where(sizes == 0, 1, sizes)[:, None]
+            # squares of large or small numbers would leave single precision
+            sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+            rows = (rows / np.where(sizes == 0, 1, sizes)[:, None]).astype(np.float32)
         weighted: npt.NDArray[Any] = (rows * np.float32(self.weight)).astype(dtype, copy=False)
         return weighted
 
@@ -98,7 +99,7 @@ class EmbeddingBlock:
         found = self.embedder
         return {
             "name": found.name,
-            "dimension": found.dimension,
+            "dimension": int(found.dimension),
             "fingerprint": found.fingerprint,
             "columns": self.columns,
             "weight": self.weight,

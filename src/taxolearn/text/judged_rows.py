@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from taxolearn.errors import DataError
 from taxolearn.problem import encode_labels
 from taxolearn.structure import Taxonomy
 from taxolearn.text.label_texts import LabelRows, with_label_rows
+from taxolearn.text.reading import check_one_label_each
 
 _MANY_CLASSES = 200
 
@@ -89,10 +89,7 @@ def judged_rows(texts: list[str], y: Any, about: LabelRows | None, taxonomy: Tax
     encoded = encode_labels(labels, taxonomy, allow_empty=True, build=True)
     matrix = encoded.matrix()
     told = [] if about is None else about.texts
-    if matrix.shape[0] != len(texts) + len(told):
-        raise DataError(
-            f"there are {matrix.shape[0] - len(told)} labels for {len(texts)} texts; give one a text"
-        )
+    check_one_label_each(matrix.shape[0] - len(told), len(texts))
     n = len(texts)
     whole = JudgedRows(
         texts, matrix[:n], told, matrix[n:], encoded.names, encoded.multilabel, encoded.taxonomy

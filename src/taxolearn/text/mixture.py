@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from taxolearn.errors import DataError
 from taxolearn.methods.base import VectorClassifier
 from taxolearn.text.choice import default_candidates
+from taxolearn.text.embedder import EmbedderError
 from taxolearn.text.features import TextFeatures
 from taxolearn.text.held_out import HeldOut
 from taxolearn.text.judged_rows import judged_rows
@@ -176,6 +177,8 @@ class _Comparison:
         try:
             found = self._judge.right(trial.features, trial.label_weight)
             width = self._judge.parts.width(trial.features)
+        except EmbedderError:
+            raise  # without embeddings no fit can be what was asked for
         except DataError as error:  # a vocabulary may be empty on a part of the texts
             found, problem = np.zeros(self._judge.n_judged), str(error)
         self.table.append(

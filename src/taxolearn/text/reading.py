@@ -64,6 +64,18 @@ def check_texts(texts: Any, what: str = "texts") -> list[str]:
     raise DataError(f"row {row} of {what} is {show(culprit)}, a {type(culprit).__name__}; give a str")
 
 
+def check_one_label_each(n_labels: int, n_texts: int) -> None:
+    """Raise `DataError` where there are not as many labels as texts.
+
+    >>> check_one_label_each(1, 2)
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: there are 1 labels for 2 texts; give one a text
+    """
+    if n_labels != n_texts:
+        raise DataError(f"there are {n_labels} labels for {n_texts} texts; give one a text")
+
+
 def text_cleaner(lowercase: bool, strip_accents: str | None) -> Callable[[str], str]:
     """Return the function that is applied to texts first: the same as that of scikit-learn's vectorizers.
 

@@ -119,7 +119,8 @@ class StaticWords:
         """
         chunks = text.split()
         parts = self._sums(read_chunks(chunks, str), dimension)
-        return chunks, parts / _lengths(parts.sum(axis=0, keepdims=True))
+        # of a long text the sum in single precision is not the row that it gets
+        return chunks, parts / _lengths(parts.sum(axis=0, keepdims=True, dtype=np.float64))
 
     def _sums(self, chunks: Chunks, dimension: int) -> Matrix:
         """The sums of the vectors of tokens; as long as rows are brought to length one these are means."""
@@ -129,6 +130,7 @@ class StaticWords:
         ones = np.ones(len(chunks.ids), dtype=np.float32)
         shape = (chunks.n_texts, len(chunks.distinct))
         texts = sparse.csr_array((ones, chunks.ids, ends), shape=shape)
+        texts.sum_duplicates()  # a word that a long text repeats is multiplied, not added up in single precision
         vectors = self.table[:, :dimension]
         if len(chunks.distinct) <= _CHUNKS_AT_A_TIME:
             return np.asarray(texts @ (counts @ vectors), dtype=np.float32)
