@@ -177,7 +177,7 @@ def migrate(
         )
     rows = check_rows(model, X, reset=False)
     changes = diff(model.taxonomy_, taxonomy, mapping, guess=False)
-    given, several = _given(y, model.taxonomy_)
+    given, several = labels_by_name(y, model.taxonomy_)
     if len(given) != rows.shape[0]:
         raise DataError(f"X has {rows.shape[0]} rows and y has {len(given)}; give one label per row")
     labels, undecided = _relabelled(given, model.taxonomy_, taxonomy, changes)
@@ -207,8 +207,12 @@ def migrate(
     )
 
 
-def _given(y: Any, old: Taxonomy) -> tuple[list[list[Hashable]], bool]:
-    """The labels of every row by name, and whether a row may have several."""
+def labels_by_name(y: Any, old: Taxonomy) -> tuple[list[list[Hashable]], bool]:
+    """The labels of every row by name, and whether a row may have several.
+
+    >>> labels_by_name(["Cat", "Lynx"], Taxonomy.from_paths(["All/Cat"]))
+    ([['Cat'], ['Lynx']], False)
+    """
     try:
         labels = encode_labels(y, old)
     except LabelError:

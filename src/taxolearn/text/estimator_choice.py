@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
@@ -18,16 +19,17 @@ from taxolearn.text.static_words import static_words_installed
 
 
 class Prepared(NamedTuple):
-    """What a text classifier is fitted with: features, not fitted; texts about classes and their weight; what was
-    tried.
+    """What a text classifier is fitted with: features, not fitted; texts about classes, their weight and the classes
+    that have rows; what was tried.
 
-    >>> Prepared(TextFeatures(), None, 0.0, []).label_weight
+    >>> Prepared(TextFeatures(), None, 0.0, [], []).label_weight
     0.0
     """
 
     features: TextFeatures
     about: LabelRows | None
     label_weight: float
+    seen: list[Hashable]
     tried: list[dict[str, Any]]
 
 
@@ -40,9 +42,10 @@ def prepare(model: Any, estimator: VectorClassifier, texts: list[str], y: Any) -
     >>> prepared.about.texts, prepared.label_weight
     (['Bone', 'Skin'], 0.5)
     """
-    about = None
+    about, seen = None, []
     if model.label_texts is not None:
-        about = label_rows(model.label_texts, estimator.taxonomy, label_names(y))
+        seen = label_names(y, estimator.taxonomy)
+        about = label_rows(model.label_texts, estimator.taxonomy, seen)
     given = model.label_weight
     weight = 0.0 if about is None else 1.0 if given is None else float(given)
     weigh_labels = about is not None and given is None and bool(texts)
@@ -58,11 +61,11 @@ def prepare(model: Any, estimator: VectorClassifier, texts: list[str], y: Any) -
         features = usual_ngrams(texts).set_params(embedder=embedder)
     to_try = rounds(kind or "given", weigh_labels) if texts else []
     if not to_try:
-        return Prepared(features, about, weight, [])
+        return Prepared(features, about, weight, seen, [])
     start = Trial(features, weight)
     seeds = {"random_state": model.random_state, "verbose": model.verbose}
     best, judged = choose_mixture(estimator, start, to_try, texts, y, about, **seeds)
-    return Prepared(best.features, about, best.label_weight, table_of(judged))
+    return Prepared(best.features, about, best.label_weight, seen, table_of(judged))
 
 
 def _kind(features: Any) -> str | None:

@@ -1,24 +1,31 @@
 """What the taxonomy says about its classes in words, as rows to learn from: names, synonyms, definitions, paths.
 
 A class has a row for each of its own texts and one for its path, in which the names of the nodes above it stand: so
-inner nodes have their say, and classes that share them are near each other.
+inner nodes have their say, and classes that share them are near each other. With several parents there is a path by way
+of each.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from taxolearn.errors import DataError
+from taxolearn.problem import encode_labels
+from taxolearn.problem.inputs import check_sample_weight
 from taxolearn.structure import Taxonomy
+from taxolearn.structure.assembly import ARTIFICIAL_ROOT
 from taxolearn.structure.names import show
+from taxolearn.text.reading import check_one_label_each
 
 NAMES = "names"
 _WORDS = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_PLAIN = {str, bytes, bool, int, float}  # what arrays of one type are made of
+_NAMES_NEEDED = "label_texts needs y as names of classes, or as sets of them; give the names"
 _JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])")  # camelCase
 
 
@@ -61,17 +68,27 @@ def label_rows(given: Any, taxonomy: Taxonomy | None, classes: Iterable[Hashable
     texts: list[str] = []
     labels: list[Hashable] = []
     for name in wanted:
-        above = [] if taxonomy is None else list(taxonomy.named_path(name)[:-1])
         own = texts_of(name)
         if not own:
             continue
-        path = " ".join(dict.fromkeys(text for node in above for text in texts_of(node)[:1]))
-        rows = list(dict.fromkeys([*own, f"{path} {own[0]}".strip()]))
+        above = (
+            dict.fromkeys(text for node in way for text in texts_of(node)[:1])
+            for way in _ways(taxonomy, name)
+        )
+        rows = list(dict.fromkeys([*own, *(" ".join([*way, own[0]]) for way in above)]))
         texts += rows
         labels += [name] * len(rows)
     if not texts:
         raise DataError("label_texts has no text for any class; give texts for the names of classes")
     return LabelRows(texts, labels)
+
+
+def _ways(taxonomy: Taxonomy | None, name: Hashable) -> list[list[Hashable]]:
+    """The nodes above a class from the top down, for each of its parents."""
+    parents = () if taxonomy is None else taxonomy.parents(name)
+    if taxonomy is None or not parents:
+        return [[]]
+    return [[node for node in taxonomy.path(parent) if node != ARTIFICIAL_ROOT] for parent in parents]
 
 
 def words_of(name: Hashable, parent: Hashable = None) -> str:
@@ -100,7 +117,7 @@ def _given_texts(given: Any, taxonomy: Taxonomy | None) -> Any:
                 )
             texts[name] = said
         return lambda name: [text for text in texts.get(name, ()) if text.strip()]
-    if given != NAMES:
+    if not isinstance(given, str) or given != NAMES:
         raise DataError(f"label_texts={show(given)} is not valid; use 'names' or a dict from names to texts")
     if taxonomy is None:
         return lambda name: [words_of(name)]
@@ -122,45 +139,49 @@ def with_label_rows(y: Any, labels: list[Hashable]) -> Any:
     >>> with_label_rows(["a", "b"], ["b"]), with_label_rows([{"a"}], ["b"])
     (['a', 'b', 'b'], [{'a'}, {'b'}])
     """
-    if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object:
-        return np.array([*y.tolist(), *labels], dtype=object if y.dtype.kind not in "US" else None)
-    rows = list(y) if getattr(y, "ndim", 1) == 1 else []
+    if getattr(y, "ndim", 1) != 1:
+        raise DataError(_NAMES_NEEDED)
+    if isinstance(y, np.ndarray) and y.dtype != object:
+        values = [*y.tolist(), *labels]
+        kinds = set(map(type, values))
+        return np.array(values, dtype=None if len(kinds) == 1 and kinds <= _PLAIN else object)
+    rows = list(y)
     kinds = set(map(type, rows))
     if kinds and kinds <= {set, frozenset, list}:
         return [*rows, *(next(iter(kinds))([label]) for label in labels)]
-    if (not rows and len(y)) or tuple in kinds:
-        raise DataError("label_texts needs y as names of classes, or as sets of them; give the names")
+    if tuple in kinds:
+        raise DataError(_NAMES_NEEDED)
     return [*rows, *labels]
 
 
 def with_texts_about(
-    about: LabelRows, weight: float, texts: list[str], y: Any, sample_weight: Any
+    about: LabelRows, weight: float, texts: list[str], y: Any, sample_weight: Any, seen: Container[Hashable]
 ) -> tuple[list[str], Any, npt.NDArray[np.float64]]:
     """Texts, labels and weights, followed by those of texts about classes.
 
-    Whatever these weigh, a class without rows answers by its own.
+    Whatever these weigh, a class without rows, one that is not `seen`, answers by its own.
 
     >>> about = LabelRows(["house cat", "dog"], ["Cat", "Dog"])
-    >>> texts, y, weights = with_texts_about(about, 0.3, ["it purrs"], ["Cat"], None)
+    >>> texts, y, weights = with_texts_about(about, 0.3, ["it purrs"], ["Cat"], None, {"Cat"})
     >>> texts, y, weights.tolist()
     (['it purrs', 'house cat', 'dog'], ['Cat', 'Cat', 'Dog'], [1.0, 0.3, 1.0])
     """
-    seen = set(label_names(y))
     least = [weight if label in seen else max(weight, 1.0) for label in about.labels]
     kept = [place for place, value in enumerate(least) if value > 0]
-    given = np.ones(len(texts)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    given = check_sample_weight(sample_weight, len(texts))
+    given = np.ones(len(texts)) if given is None else given
     weights = np.concatenate([given, np.array([least[place] for place in kept], dtype=np.float64)])
     labels = [about.labels[place] for place in kept]
+    check_one_label_each(len(y), len(texts))
     return [*texts, *(about.texts[place] for place in kept)], with_label_rows(y, labels), weights
 
 
-def label_names(y: Any) -> list[Hashable]:
-    """The names in labels that are names or sets of names.
+def label_names(y: Any, taxonomy: Taxonomy | None) -> list[Hashable]:
+    """The names of the classes in labels that are names, or whatever else means one node, or sets of them.
 
-    >>> label_names(["a", "b", "a"]), label_names([{"a"}, {"a"}])
+    >>> label_names(["a", "b", "a"], None), label_names([{"a"}, {"a"}], None)
     (['a', 'b'], ['a'])
     """
+    found = encode_labels(y, taxonomy, allow_empty=True)
     with_label_rows(y, [])  # refuses other forms
-    rows = y.tolist() if isinstance(y, np.ndarray) else list(y)
-    sets = (row if isinstance(row, list | set | frozenset) else (row,) for row in rows)
-    return list(dict.fromkeys(label for row in sets for label in row))
+    return [found.names[number] for number in dict.fromkeys(found.indices.tolist())]

@@ -20,10 +20,12 @@ from taxolearn.selection.taxonomy_classifier import TaxonomyClassifier
 from taxolearn.storage.writing import save_model
 from taxolearn.structure import Taxonomy
 from taxolearn.structure.names import show
+from taxolearn.structure.versions import diff
 from taxolearn.text.answers import TextAnswers
 from taxolearn.text.estimator_choice import prepare
 from taxolearn.text.features import TextFeatures
 from taxolearn.text.label_texts import with_texts_about
+from taxolearn.text.new_version import said_after, told_after
 from taxolearn.text.reading import check_texts
 from taxolearn.text.stored import pack_text_classifier, unpack_text_classifier
 from taxolearn.vectors import ClassVectors, Vectors
@@ -121,9 +123,9 @@ class TextClassifier(TextAnswers, ClassifierMixin, BaseEstimator):  # type: igno
         _check_titles(self.titles)
         _check_label_weight(self.label_weight)
         texts = check_texts(texts)  # a list: the choice and the fit both read it
-        features, about, weight, tried = prepare(self, estimator, texts, y)
+        features, about, weight, seen, tried = prepare(self, estimator, texts, y)
         if about is not None:
-            texts, y, sample_weight = with_texts_about(about, weight, texts, y, sample_weight)
+            texts, y, sample_weight = with_texts_about(about, weight, texts, y, sample_weight, seen)
         rows = features.fit_transform(texts)
         estimator.fit(rows, y, sample_weight=sample_weight)
         learned: Any = getattr(estimator, "estimator_", estimator)  # of a choice of methods the chosen one
@@ -176,6 +178,8 @@ class TextClassifier(TextAnswers, ClassifierMixin, BaseEstimator):  # type: igno
     ) -> Migration:
         """The classifier over a new version of its taxonomy, its features as they are; see the estimators' `migrate`.
 
+        Texts about classes are those of the new version: added classes answer by their names.
+
         >>> from taxolearn import OneVsRestSVM
         >>> old, new = Taxonomy.from_paths(["all/bone", "all/skin"]), Taxonomy.from_paths(["all/bone", "all/cutis"])
         >>> texts, y = ["left femur", "burnt skin"], ["bone", "skin"]
@@ -183,9 +187,21 @@ class TextClassifier(TextAnswers, ClassifierMixin, BaseEstimator):  # type: igno
         >>> model.migrate(texts, y, new, {"skin": "cutis"}).model.predict(["the skin"]).tolist()
         ['cutis']
         """
+        check_is_fitted(self)
+        texts = check_texts(texts)
+        n_texts, said, old = len(texts), self.label_texts, self.estimator_.taxonomy_
+        if said is not None and isinstance(old, Taxonomy) and isinstance(taxonomy, Taxonomy):
+            changes = diff(old, taxonomy, mapping, guess=False)
+            said, told = said_after(said, changes), told_after(said, y, old, taxonomy, changes)
+            weights = options.pop("sample_weight", None)
+            texts, y, options["sample_weight"] = with_texts_about(
+                told.about, self.label_weight_, texts, told.y, weights, told.seen
+            )
         migration: Migration = self.estimator_.migrate(self._rows(texts), y, taxonomy, mapping, **options)
-        known = _titles_after(self.titles, migration)
-        made = clone(self).set_params(estimator=clone(migration.model), titles=known)
+        undecided = tuple(one for one in migration.undecided if one.row < n_texts)
+        migration = replace(migration, y=migration.y[:n_texts], undecided=undecided)
+        known = {"titles": said_after(self.titles, migration.changes), "label_texts": said}
+        made = clone(self).set_params(estimator=clone(migration.model), **known)
         learned = getattr(migration.model, "estimator_", migration.model)
         learned.vectors_ = _compact(learned.vectors_)
         made.features_, made.estimator_, made.tried_ = self.features_, migration.model, self.tried_
@@ -233,14 +249,6 @@ class TextClassifier(TextAnswers, ClassifierMixin, BaseEstimator):  # type: igno
         return tags
 
 
-def _titles_after(titles: Mapping[Any, str] | None, migration: Migration) -> dict[Any, str] | None:
-    """Titles follow a node that one node became; those of nodes that were split or removed are dropped."""
-    if titles is None:
-        return None
-    fate = migration.changes.fate
-    return {fate[name][0]: title for name, title in titles.items() if len(fate.get(name, ())) == 1}
-
-
 def _compact(weights: Vectors) -> Vectors:
     """The same weights without zeros, of which text models have many; what is in memory is what is saved."""
     if not isinstance(weights, ClassVectors):
@@ -254,7 +262,10 @@ def _compact(weights: Vectors) -> Vectors:
 
 
 def _check_label_weight(weight: Any) -> None:
-    if weight is not None and not (isinstance(weight, int | float | np.number) and 0 <= weight < np.inf):
+    if weight is None:
+        return
+    number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+    if not (number and 0 <= weight < np.inf):
         raise DataError(f"label_weight={show(weight)} is not valid; give a number from 0 on, or None")
 
 
