@@ -132,7 +132,7 @@ def fit(
     elif label_texts is not None or embedder is not None:
         raise DataError(f"{source.name} has no texts; leave --label-texts and --embedder out")
     columns = Columns(text, label, tuple(level or ()), sep, label_sep)
-    tree = None if taxonomy is None else read_taxonomy(taxonomy)
+    tree = None if taxonomy is None else read_taxonomy(taxonomy, label_texts)
     data = read_labelled(source, columns, tree, skip_bad=skip_bad)
     held_out: Labelled | None = None
     if test_size is not None:

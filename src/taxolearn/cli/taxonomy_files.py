@@ -49,9 +49,9 @@ class Edges(NamedTuple):
     notes: list[str]
 
 
-def read_edges_file(path: str, left_out: LeftOut | None = None) -> Edges:
+def read_edges_file(path: str, left_out: LeftOut | None = None, used: str | None = None) -> Edges:
     """The pairs of a file: tables (.csv, .tsv) may have a header and more than two columns, other files hold names
-    between blanks, also as chains.
+    between blanks, also as chains. `used`: a column that is read elsewhere.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +69,9 @@ def read_edges_file(path: str, left_out: LeftOut | None = None) -> Edges:
     header = _header(first)
     if header is not None:
         parent, child = header
-        others = [quoted(name) for k, name in enumerate(first) if k not in header and name.strip()]
+        others = [
+            quoted(name) for k, name in enumerate(first) if k not in header and name.strip() not in ("", used)
+        ]
         column = "column" if len(others) == 1 else "columns"
         left = (
             f"; {column} {', '.join(others)} {'is' if len(others) == 1 else 'are'} left out" if others else ""
@@ -162,14 +164,17 @@ def column_texts(path: str, column: str) -> dict[str, list[str]]:
         text = cells[place].strip() if len(cells) > place else ""
         if text and text not in found.setdefault(cells[child].strip(), []):
             found[cells[child].strip()].append(text)
+    if not found:
+        raise DataError(f"{path}: column {quoted(column)} is empty; name one that has texts")
     return found
 
 
-def read_taxonomy(path: str) -> Taxonomy:
+def read_taxonomy(path: str, used: str | None = None) -> Taxonomy:
     """The taxonomy of a published file (SKOS, OBO, MeSH, tables of codes, `A > B` and indented lines), by its suffix.
 
     Any other is an edge file: cells of a table (.csv, .tsv), or names between blanks. There a header and further
-    columns are told and left out, and so are several roots, one of which may be a typo.
+    columns are told and left out (but for `used`, a column that is read elsewhere), and several roots are told, one of
+    which may be a typo.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -185,7 +190,7 @@ def read_taxonomy(path: str) -> Taxonomy:
     if taxonomy is not None:
         return taxonomy
     found = LeftOut()
-    edges = read_edges_file(path, found)
+    edges = read_edges_file(path, found, used)
     check_pairs(edges, found, chains=plain_suffix(path) not in _TABLES)
     if found.count:
         first = found.problems[0]
