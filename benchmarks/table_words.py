@@ -270,10 +270,12 @@ def report(done: dict[tuple[Any, ...], dict[str, Any]]) -> int:
         for n, m, r, seeds in wanted
         if any((n, m, r, seed, column) not in done for seed in range(seeds) for column in COLUMNS)
     ]
+    short += [f"{n} {m} zero" for n in SETS for m in METHODS if (n, m, "zero") not in done]
     most = max((sum(m == method for m, _ in above) for method in METHODS), default=0)
     print(f"\nauto significantly below the best single column: {', '.join(below) or 'nowhere'}")
     print(f"auto significantly above n-grams at 3 rows per class: {most} sets")
-    print(f"cells not measured with all seeds: {len(short)} of {len(wanted)}: {', '.join(short) or 'none'}")
+    n_wanted = len(wanted) + len(SETS) * len(METHODS)
+    print(f"cells not measured with all seeds: {len(short)} of {n_wanted}: {', '.join(short) or 'none'}")
     return int(bool(below) or bool(short) or most < 3)
 
 
