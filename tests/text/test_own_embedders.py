@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 
 import taxolearn
 from taxolearn import OneVsRestSVM, TextClassifier
@@ -110,6 +113,38 @@ def test_numbers_of_numpy_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyP
     again = taxolearn.load(tmp_path)
     np.testing.assert_array_equal(again.decision_function(TEXTS), model.decision_function(TEXTS))
     assert embedder_of("own") is own
+
+
+class Connected:
+    """A model that cannot be copied, as those that hold a connection cannot."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+    def encode(self, texts: list[str]) -> Any:
+        with self.lock:
+            return lengths(texts)
+
+
+@pytest.mark.parametrize("features", ["auto", "both", "embeddings"])
+def test_embedders_are_never_copied(features: str) -> None:
+    embedder = Connected().encode
+    model = TextClassifier(OneVsRestSVM(), features, embedder=embedder, random_state=0)
+    assert len(cross_val_score(model, TEXTS, LABELS, cv=2)) == 2
+    given = clone(TextClassifier(features=TextFeatures(embedder=embedder), titles={"bone": "Bone"}))
+    assert given.features.embedder is embedder
+    assert (given.embedder, given.titles) == (None, {"bone": "Bone"})
+
+
+def test_static_words_need_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*given: Any, **options: Any) -> None:
+        raise OSError("no network")
+
+    static_words.cache_clear()
+    monkeypatch.setattr("socket.socket", refused)
+    monkeypatch.setattr("socket.getaddrinfo", refused)
+    model = TextClassifier(OneVsRestSVM(), "both", random_state=0).fit(TEXTS, LABELS)
+    assert model.predict(["the femur"]).tolist() == ["bone"]
 
 
 @pytest.mark.parametrize("text", ["femur " * 20_000, "a quick brown fox jumps " * 4_000])

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.errors import DataError, ModelError
@@ -17,6 +17,7 @@ from taxolearn.text.embedding_block import EmbeddingBlock, beside
 from taxolearn.text.packing import pack_blocks, unpack_blocks
 from taxolearn.text.reading import Chunks, check_texts, read_chunks, text_cleaner
 from taxolearn.text.settings import KINDS, check_settings, plain_settings, setting_names
+from taxolearn.text.sharing import SharesEmbedder
 from taxolearn.text.spans import (
     Entries,
     FeatureSpan,
@@ -28,7 +29,7 @@ from taxolearn.text.spans import (
 )
 
 
-class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TextFeatures(TransformerMixin, SharesEmbedder):  # type: ignore[misc]
     """Word and character n-grams with tf-idf or BM25 weights, learned fast.
 
     With `weighting="tfidf"` rows and names equal those of scikit-learn's `TfidfVectorizer` with its default

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.certificates import Certificate
@@ -27,6 +27,7 @@ from taxolearn.text.features import TextFeatures
 from taxolearn.text.label_texts import with_texts_about
 from taxolearn.text.new_version import said_after, told_after
 from taxolearn.text.reading import check_texts
+from taxolearn.text.sharing import SharesEmbedder
 from taxolearn.text.stored import pack_text_classifier, unpack_text_classifier
 from taxolearn.vectors import ClassVectors, Vectors
 
@@ -34,7 +35,7 @@ from taxolearn.vectors import ClassVectors, Vectors
 _SPARSE_BELOW = 0.5
 
 
-class TextClassifier(TextAnswers, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TextClassifier(TextAnswers, ClassifierMixin, SharesEmbedder):  # type: ignore[misc]
     """A taxolearn method on texts, with the features of the texts learned along.
 
     Parameters
