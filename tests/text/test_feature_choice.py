@@ -167,7 +167,9 @@ def test_held_out_rows_are_asked_of_the_estimator_and_label_texts_weigh() -> Non
     assert misled.right(TextFeatures(), 50.0).mean() < misled.right(TextFeatures(), 0.0).mean()
 
 
-def leading(ahead: dict[Any, float]) -> Any:
+def leading(
+    ahead: dict[Any, float], key: Any = lambda features, weight: (features.embedding_weight, weight)
+) -> Any:
     """A judge by whom some candidates are right about more of a hundred rows."""
 
     class Judge:
@@ -176,7 +178,7 @@ def leading(ahead: dict[Any, float]) -> Any:
 
         def right(self, features: TextFeatures, label_weight: float) -> Any:
             found = np.zeros(100)
-            found[: int(50 + ahead.get((features.embedding_weight, label_weight), 0))] = 1
+            found[: int(50 + ahead.get(key(features, label_weight), 0))] = 1
             return found
 
     return Judge()
@@ -204,6 +206,21 @@ def test_a_default_that_must_be_beaten(
     )
     assert (best.features.embedding_weight, best.label_weight) == chosen
     assert [entry["trial"] for entry in table if entry["chosen"]] == [best]
+
+
+@pytest.mark.parametrize("kind", ["auto", "both"])
+@pytest.mark.parametrize("part", [("word+char", False), (None, True)], ids=["n-grams", "embeddings"])
+def test_auto_may_end_with_one_part(
+    kind: str, part: tuple[str | None, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parts(features: TextFeatures, weight: float) -> Any:
+        return features.analyzer, features.embedder is not None
+
+    monkeypatch.setattr(mixture, "_judge", lambda *given: leading({part: 9}, parts))
+    start = Trial(TextFeatures(analyzer="word+char", embedder="words"), 0.0)
+    to_try = rounds(kind, weigh_labels=False)
+    best, _ = choose_mixture(OneVsRestSVM(), start, to_try, TEXTS, LABELS, None, random_state=0, verbose=0)
+    assert parts(best.features, 0.0) == (part if kind == "auto" else ("word+char", True))
 
 
 def test_few_rows_take_the_default_and_try_nothing() -> None:

@@ -115,6 +115,22 @@ def test_numbers_of_numpy_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert embedder_of("own") is own
 
 
+def test_auto_leaves_out_n_grams_that_only_disturb() -> None:
+    """Three texts with the same words, one of each class: what is left out looks like the other two."""
+    random = np.random.RandomState(0)
+    words = [first + rest for first in "bcdfgklmnprst" for rest in ("ab", "ek", "op", "ut", "il", "um")]
+    groups = random.choice(words, (40, 8))
+    table = {}
+    for row in range(120):
+        table[f"{row:03} {' '.join(groups[row // 3])}"] = 1.5 * np.eye(3)[row % 3] + 0.8 * random.normal(
+            size=3
+        )
+    model = TextClassifier(OneVsRestSVM(), "auto", embedder=table, random_state=0)
+    model.fit(list(table), ["bone", "skin", "eye"] * 40)
+    assert (model.features_.analyzer, model.features_.embedder) == (None, table)
+    assert [entry["settings"]["analyzer"] for entry in model.tried_ if entry["chosen"]] == [None]
+
+
 class Connected:
     """A model that cannot be copied, as those that hold a connection cannot."""
 
