@@ -129,8 +129,8 @@ class StaticWords:
         ends = np.concatenate([[0], np.cumsum(chunks.lengths)])
         ones = np.ones(len(chunks.ids), dtype=np.float32)
         shape = (chunks.n_texts, len(chunks.distinct))
-        texts = sparse.csr_array((ones, chunks.ids, ends), shape=shape)
-        texts.sum_duplicates()  # a word that a long text repeats is multiplied, not added up in single precision
+        texts = sparse.csr_array((ones, chunks.ids.copy(), ends), shape=shape)
+        texts.sum_duplicates()  # in place; a word that a long text repeats is not added up in single precision
         vectors = self.table[:, :dimension]
         if len(chunks.distinct) <= _CHUNKS_AT_A_TIME:
             return np.asarray(texts @ (counts @ vectors), dtype=np.float32)
