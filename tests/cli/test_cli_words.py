@@ -46,12 +46,13 @@ def test_fit_with_embeddings_and_a_column_of_the_taxonomy(
         ("both", "word+char", "words"),
         ("auto", "word+char", "words"),
         ("word", "word", None),
+        ("word --embedder words", "word", "words"),
     ],
 )
 def test_kinds_of_features(
     options: list[str], tmp_path: Path, features: str, analyzer: str | None, embedder: str | None
 ) -> None:
-    assert run([*options, "--features", features, "--label-texts", "names"]) == 0
+    assert run([*options, "--features", *features.split(), "--label-texts", "names"]) == 0
     model = taxolearn.load(tmp_path / "model")
     assert (model.features_.analyzer, model.features_.embedder) == (analyzer, embedder)
     assert model.label_texts == "names"
@@ -67,6 +68,10 @@ def test_kinds_of_features(
         (
             ["--embedder", "sentence-transformers:none"],
             "needs sentence-transformers; pip install sentence-transformers",
+        ),
+        (
+            ["--features", "ngrams", "--embedder", "words"],
+            "has no part in these features; use 'both' or 'auto'",
         ),
         (["--features", "words"], "--features words is not known; choose auto, ngrams, embeddings, both"),
     ],

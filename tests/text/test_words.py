@@ -137,6 +137,14 @@ def test_what_to_install_is_said_in_one_sentence(tmp_path: Path, monkeypatch: py
     [
         ({"features": "words"}, "features='words' is not valid"),
         ({"embedder": 3}, "embedder=3 is not valid"),
+        (
+            {"features": "ngrams", "embedder": "words"},
+            "embedder='words' has no part in these features; use 'both'",
+        ),
+        (
+            {"features": TextFeatures(), "embedder": "words"},
+            r"no part in these features; give TextFeatures\(embed",
+        ),
         ({"embedder": "nothing"}, "embedder='nothing' is not known"),
         ({"embedder": lambda texts: np.ones(len(texts))}, "one row per text"),
         ({"label_texts": "titles"}, "label_texts='titles' is not valid"),

@@ -124,9 +124,9 @@ def fit(
     if source.format != "libsvm":
         import taxolearn
 
-        made = text_features(features, ngrams)
+        made = text_features(features, ngrams, embedder)
         estimator = taxolearn.TextClassifier(
-            estimator, made, random_state=seed, verbose=1, embedder=embedder,
+            estimator, made, random_state=seed, verbose=1, embedder=embedder if isinstance(made, str) else None,
             label_texts=label_texts_of(label_texts, taxonomy),
         )  # fmt: skip
     elif label_texts is not None or embedder is not None:

@@ -17,8 +17,8 @@ _CHOSEN = ("auto", "ngrams", "embeddings", "both")
 _KINDS = (*_CHOSEN, "word", "char", "word+char")
 
 
-def text_features(features: str, ngrams: str) -> TextFeatures | str:
-    """The features of `--features` and `--ngrams`; the word itself for those that are chosen later.
+def text_features(features: str, ngrams: str, embedder: str | None = None) -> TextFeatures | str:
+    """The features of `--features`, `--ngrams` and `--embedder`; the word itself for those that are chosen later.
 
     >>> text_features("word", "1-2")
     TextFeatures(sublinear_tf=True)
@@ -36,7 +36,8 @@ def text_features(features: str, ngrams: str) -> TextFeatures | str:
         raise DataError(f"--ngrams {ngrams} is not understood; give the lengths as 1-2")
     if features in _CHOSEN:
         return features
-    return TextFeatures(analyzer=features, word_ngrams=(int(lengths[0]), int(lengths[-1])), sublinear_tf=True)
+    word_ngrams = int(lengths[0]), int(lengths[-1])
+    return TextFeatures(analyzer=features, word_ngrams=word_ngrams, sublinear_tf=True, embedder=embedder)
 
 
 def label_texts_of(given: str | None, taxonomy: str | None) -> Any:

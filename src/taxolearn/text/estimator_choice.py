@@ -50,7 +50,7 @@ def prepare(model: Any, estimator: VectorClassifier, texts: list[str], y: Any) -
     weight = 0.0 if about is None else 1.0 if given is None else float(given)
     weigh_labels = about is not None and given is None and bool(texts)
     kind = _kind(model.features)
-    embedder = None if kind is None else _embedder(model.embedder, kind)
+    embedder = _embedder(model.embedder, kind)
     if kind == "auto" and embedder is None:
         kind = "ngrams"
     if kind is None:
@@ -81,8 +81,15 @@ def _kind(features: Any) -> str | None:
     )
 
 
-def _embedder(given: Any, kind: str) -> Any:
+def _embedder(given: Any, kind: str | None) -> Any:
     """The embedder that candidates use; None where there is none, and none is needed."""
+    if given is not None and kind in (None, "ngrams"):
+        remedy = (
+            "give TextFeatures(embedder=...)" if kind is None else "use 'both' or 'auto', or leave it out"
+        )
+        raise DataError(f"embedder={show(given)} has no part in these features; {remedy}")
+    if kind is None:
+        return None
     if given is not None:
         embedder_of(given)  # says what is missing, before anything is learned
         return given

@@ -53,7 +53,7 @@ class TextClassifier(TextAnswers, ClassifierMixin, SharesEmbedder):  # type: ign
     titles : dict or None
         Node name -> human title; kept with the model and shown by `explain`.
     embedder : None, str, callable, dict or Embedder
-        As for `TextFeatures`; None: the static vectors of the extra `words`, if installed.
+        As for `TextFeatures`, where features are chosen; None: the static vectors of the extra `words`, if installed.
     label_texts : "names", dict or None
         What is known about classes in words: "names" are the labels, synonyms and definitions of the taxonomy's terms,
         or the names of nodes; a dict has a text or a list of texts per name. They are learned from as rows are, with
