@@ -55,6 +55,30 @@ def test_the_page_says_what_the_cells_say() -> None:
     assert shown == {key: found[:5] for key, found in levels.items()}  # amazon has three more, of a few rows
 
 
+def test_what_the_page_calls_significant_is() -> None:
+    _, found = printed(SCRIPT.with_suffix(".jsonl"))
+    leads: dict[str, set[tuple[str, ...]]] = {"n-grams": set(), "best": set()}
+    for row in found:
+        if len(row) != 10 or row[0] == "set":
+            continue
+        for against, cell in zip(leads, row[8:], strict=True):
+            lead, p = map(float, re.findall(r"[-+]?[\d.]+", cell))
+            if p < 0.02:
+                assert lead > 0
+                leads[against].add((*row[:2], row[2].split()[0]))
+    methods = [NAMES["flat"], NAMES["tree"]]
+    above = {
+        (name, m, rows)
+        for name in ("amazon", "ICD-10-CM")
+        for m in methods
+        for rows in ("1", "3", "10", "all")
+    }
+    above |= {("20 newsgroups", m, "10") for m in methods} | {("20 newsgroups", methods[1], "1")}
+    assert leads["best"] == above
+    three = {(name, m, "3") for name in ("20 newsgroups", "amazon", "ICD-10-CM") for m in methods}
+    assert {key for key in leads["n-grams"] if key[2] == "3"} == three
+
+
 @pytest.mark.parametrize("missing", ['["icd", "tree", "3", 4, "auto"]', '["amazon", "flat", "zero"]'])
 def test_a_missing_cell_is_no_success(missing: str, tmp_path: Path) -> None:
     cells = SCRIPT.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines()
