@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -109,6 +110,11 @@ def test_numbers_of_numpy_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyP
     features = TextFeatures(embedder=own, embedding_columns=np.int32(2), embedding_weight=np.float32(0.5))
     model = TextClassifier(OneVsRestSVM(), features).fit(TEXTS, LABELS)
     model.save(tmp_path)
+    header = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    told = {"name": "own", "dimension": 3, "fingerprint": "1", "columns": 2, "weight": 0.5}
+    assert (
+        header["header"]["features"]["embedding"] == told
+    )  # by name and fingerprint, no code and no vectors
     register_embedder(own)
     again = taxolearn.load(tmp_path)
     np.testing.assert_array_equal(again.decision_function(TEXTS), model.decision_function(TEXTS))
