@@ -28,7 +28,10 @@ _LOCK = threading.Lock()
 _JOINED: list[Any] = []  # engines for which this process is on a cluster: the last one leaves it
 
 _NOBODY = "no Ray cluster answers at {}; start one by `ray start --head`, or give address='local' ({})"
-_CLOSED = "the Ray cluster at {} cannot be joined; Ray says: {}"
+_CLOSED = (
+    "the Ray cluster at {} cannot be joined; have the same Ray and Python there as here, and its token where "
+    "RAY_AUTH_TOKEN_PATH says ({})"
+)
 
 
 class RayEngine(Keeping):
@@ -71,7 +74,7 @@ class RayEngine(Keeping):
         return self.n_workers
 
     def _join(self, address: str, n_jobs: int | None) -> None:
-        _check_answers(address)
+        listens = _check_answers(address)
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "warning"}
         if address == "local":  # nobody else is to reach it
@@ -79,11 +82,12 @@ class RayEngine(Keeping):
             options |= {} if n_jobs is None else {"num_cpus": worker_count(n_jobs)}
         try:
             self._ray.init(**options)
-        except ConnectionError as error:
-            raise EngineError(_NOBODY.format(repr(address), str(error).splitlines()[0])) from error
-        except (ValueError, RuntimeError, self._ray.exceptions.RayError) as error:
-            # another Python or Ray, no token or a wrong one
-            raise EngineError(_CLOSED.format(repr(address), " ".join(str(error).split()))) from error
+        except (ConnectionError, ValueError, RuntimeError, self._ray.exceptions.RayError) as error:
+            refused = listens or not isinstance(
+                error, ConnectionError
+            )  # another Python or Ray, or a wrong token
+            message = _CLOSED if refused else _NOBODY
+            raise EngineError(message.format(repr(address), " ".join(str(error).split()))) from error
 
     def _check_nodes(self) -> None:
         """All machines must have the same libraries: before any work, rather than wrong digits after it."""
@@ -186,10 +190,11 @@ def _return_memory() -> None:
         return
 
 
-def _check_answers(address: str) -> None:
+def _check_answers(address: str) -> bool:
     """Raise at once where nobody listens: Ray itself would try for the better part of a minute, and warn.
 
-    "auto" stands for RAY_ADDRESS, or for the address that `ray start` has noted, be that cluster alive or not.
+    Whether somebody does; False where only Ray can tell. "auto" stands for RAY_ADDRESS, or for the address that
+    `ray start` has noted, be that cluster alive or not.
     """
     noted = Path(os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()) / "ray" / "ray_current_cluster"
     if address == "auto":
@@ -197,11 +202,12 @@ def _check_answers(address: str) -> None:
             address = os.environ.get("RAY_ADDRESS") or noted.read_text().strip()
     host, _, port = address.rpartition(":")
     if not port.isdigit() or "/" in host:
-        return  # "local", a client's address, or nothing that was noted: for Ray to tell
+        return False  # "local", a client's address, or nothing that was noted: for Ray to tell
     try:
         socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()
     except OSError as error:
         raise EngineError(_NOBODY.format(repr(address), error.strerror or error)) from error
+    return True
 
 
 def _library(local: bool) -> Any:
