@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -199,6 +200,13 @@ def test_only_kernels_import_numba_and_nobody_pickles(path: Path) -> None:
             "pickle"
         )  # tasks on their way between processes of one user; nothing of that is stored
     assert not modules & {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve"}
+
+
+def test_nobody_asks_which_engine_it_is() -> None:
+    """One code for all engines: only the engines, and the options of the command line, know them by name."""
+    names = re.compile(r"\b(ray|joblib|RayEngine|JoblibEngine|SerialEngine)\b")
+    others = [path for path in FILES if room(path) not in ("engines", "cli")]
+    assert [name_of(path) for path in others if names.search(path.read_text())] == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

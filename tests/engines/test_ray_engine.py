@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -18,13 +19,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_tasks import PATIENCE, broken, short_of_memory, stretched, wait_for_the_flag
+from engine_tasks import PATIENCE, broken, noting, short_of_memory, stretched, wait_for_the_flag
 
 import taxolearn
+from cli.cli_data import FIT_OPTIONS, pet_rows, write_csv
 from taxolearn import OneVsRestSVM, RecursiveSVM, TopDownSVM
+from taxolearn.auditing.folds import held_out_scores
+from taxolearn.cli.app import run as run_command
 from taxolearn.datasets import make_text_like
 from taxolearn.engines import Clock, Outcome, listening, running
 from taxolearn.errors import DataError, EngineError
+from taxolearn.problem import make_problem
 from taxolearn.solvers import Status
 
 # read when Ray is first imported: a token of its own, and nothing in the user's folders
@@ -144,14 +149,24 @@ def test_shared_arrays_are_for_reading_and_those_of_a_task_its_own(on_ray):
 
 
 def test_the_same_digits_as_on_threads(on_ray, undisturbed):
-    models = [recursive().fit(DATA.X, DATA.y), OneVsRestSVM(random_state=0).fit(DATA.X, DATA.y)]
+    with noting(on_ray) as of_trees:
+        models = [recursive().fit(DATA.X, DATA.y)]
     assert certified(models[0]) == undisturbed
+    with noting(on_ray) as of_flat:
+        models.append(OneVsRestSVM(random_state=0).fit(DATA.X, DATA.y))
     few = make_text_like(300, 500, 12, 20, depth=3, random_state=0)
-    models.append(TopDownSVM(few.taxonomy, random_state=0).fit(few.X, few.y))
-    answers = [(model.predict(DATA.X), *model.top_k(DATA.X, 5)) for model in models[:2]]
-    answers.append((models[2].predict(few.X), *models[2].top_k(few.X, 2)))
-    with taxolearn.engine("threads", n_jobs=NODES):
-        flat = OneVsRestSVM(random_state=0).fit(DATA.X, DATA.y)
+    with noting(on_ray) as handed:
+        models.append(TopDownSVM(few.taxonomy, random_state=0).fit(few.X, few.y))
+        answers = [(model.predict(DATA.X), *model.top_k(DATA.X, 5)) for model in models[:2]]
+        answers.append((models[2].predict(few.X), *models[2].top_k(few.X, 2)))
+    names = [{name for name, _ in noted} for noted in (of_trees, of_flat, handed)]
+    assert names[0] >= {"sweep_task", "price_task", "_class_losses", "_squares_of"}
+    assert names[1] >= {"solve_classes", "_class_losses"}
+    assert names[2] >= {"_solve_part", "_answer"}
+    with taxolearn.engine("threads", n_jobs=NODES) as threads:
+        with noting(threads) as noted:
+            flat = OneVsRestSVM(random_state=0).fit(DATA.X, DATA.y)
+        assert noted == of_flat
         np.testing.assert_array_equal(flat.vectors_.coef, models[1].vectors_.coef)
         assert certified(flat) == certified(models[1])
         down = TopDownSVM(few.taxonomy, random_state=0).fit(few.X, few.y)
@@ -171,6 +186,12 @@ def test_a_selection_tries_its_candidates_there(on_ray):
     with taxolearn.engine("serial"):
         here = taxolearn.select(candidates, few.X, few.y, **options)
     assert told == [1, 2, 3, 4]
+    problem = make_problem(few.X, few.y)
+    fold = np.arange(problem.n_rows) % 3
+    with noting(on_ray) as handed:
+        scores = held_out_scores(candidates[0], problem, np.asarray(few.y), fold)
+    assert [(name, len(tasks)) for name, tasks in handed] == [("_fit_fold", 3)]
+    np.testing.assert_array_equal(scores, held_out_scores(candidates[0], problem, np.asarray(few.y), fold))
     assert [trial.accuracy for trial in there.trials] == [trial.accuracy for trial in here.trials]
     assert [trial.gap for trial in there.trials] == [trial.gap for trial in here.trials]
 
@@ -219,6 +240,100 @@ def test_other_versions_are_refused_before_any_work(on_ray, monkeypatch):
         pass
     with pytest.raises(EngineError, match=r"^a worker has numpy"):  # one that has come later
         ray_engine.work(other, b"", None)
+
+
+def test_every_node_is_asked_for_its_versions(on_ray, monkeypatch):
+    """Also where several have one address, as here."""
+    asked = []
+    monkeypatch.setattr(ray_engine, "difference", lambda here, there: asked.append(there) or "")
+    with taxolearn.engine("ray"):
+        pass
+    assert asked == [ray_engine.versions()] * NODES
+
+
+def test_an_engine_inside_another_leaves_its_cluster_alone(cluster, on_ray):
+    with taxolearn.engine("ray", address=cluster.address, n_jobs=2) as inner:
+        assert inner.n_workers == 2
+    assert ray.is_initialized()
+    assert on_ray.n_workers == NODES
+
+
+def test_the_command_line_fits_and_predicts_there(cluster, on_ray, tmp_path, capsys):
+    rows = write_csv(tmp_path / "train.csv", pet_rows())
+    lines = []
+    for name in ("threads", "ray"):
+        model, options = str(tmp_path / name), ["--engine", name]
+        options += ["--address", cluster.address] if name == "ray" else []
+        assert run_command(["fit", str(rows), "--sep", "/", "-o", model, *FIT_OPTIONS, *options]) == 0
+        certificate = capsys.readouterr().out.splitlines()[-2]
+        assert run_command(["predict", model, str(rows), *options]) == 0
+        lines.append((certificate, capsys.readouterr().out))
+    assert lines[0] == lines[1]
+
+
+LOCAL = """
+import os, sys, json
+from pathlib import Path
+import taxolearn
+
+def below(pid):
+    found = [pid]
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            if int(status.read_text().split("PPid:")[1].split()[0]) == pid:
+                found += below(int(status.parent.name))
+        except OSError:
+            pass
+    return found
+
+def listening(pids):
+    own = {os.readlink(link) for pid in pids for link in Path(f"/proc/{pid}/fd").iterdir() if os.path.islink(link)}
+    lines = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()]
+    return sorted({part[1].split(":")[0] for part in lines if part[3] == "0A" and f"socket:[{part[9]}]" in own})
+
+with taxolearn.engine("ray", address="local", n_jobs=2) as engine:
+    import ray
+    from ray._common.usage.usage_lib import usage_stats_enabled
+    found = {
+        "workers": engine.n_workers,
+        "hosts": listening(below(os.getpid())),
+        "usage": usage_stats_enabled(),
+        "pages": ray._private.worker._global_node.webui_url,
+        "status": taxolearn.OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).certificate_.status,
+    }
+found["left"] = len(below(os.getpid())) - 1
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_local_cluster_listens_on_loopback_only_tells_nobody_and_ends(tmp_path):
+    told = {
+        "RAY_USAGE_STATS_ENABLED",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER",
+        "RAY_AUTH_MODE",
+        "RAY_AUTH_TOKEN_PATH",
+    }
+    own = {name: value for name, value in os.environ.items() if name not in told}
+    home = tempfile.mkdtemp()  # sockets have short names
+    try:
+        own |= {"HOME": home, "RAY_TMPDIR": home}
+        said = subprocess.run(
+            [sys.executable, "-c", LOCAL],
+            env=own,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=PATIENCE,
+        )
+        assert (Path(home) / ".ray" / "auth_token").exists()  # authentication stays on
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    found = json.loads(said.stdout.splitlines()[-1])
+    hosts = found.pop("hosts")
+    assert hosts
+    assert set(hosts) <= {"0100007F", "0000000000000000FFFF00000100007F"}
+    assert found == {"workers": 2, "usage": False, "pages": "", "status": "converged", "left": 0}
 
 
 DRIVER = """
@@ -284,9 +399,10 @@ def test_a_killed_worker_and_a_killed_node_change_no_digit(cluster, on_ray):
         return pid
 
     def kill_node(found: dict[int, Any]) -> int:
-        lost = next(node for node in cluster.list_all_nodes() if node is not cluster.head_node)
-        os.kill(raylet(lost), signal.SIGKILL)
-        return raylet(lost)
+        while not (others := [node for node in found.values() if node is not cluster.head_node]):
+            found = working(cluster)  # one that has work
+        os.kill(raylet(others[0]), signal.SIGKILL)
+        return raylet(others[0])
 
     with disturbing(cluster, kill_worker, kill_node) as killed:
         model = recursive(**accurate).fit(DATA.X, DATA.y)

@@ -1,29 +1,39 @@
-"""Rounds of a tree solve: what its shards report adds up to the certificate, which shares no code with them."""
+"""Rounds of a solve: what its shards report adds up to the certificate, which shares no code with them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from taxolearn.certificates import certify
 from taxolearn.datasets import make_text_like
 from taxolearn.engines import engine, running
-from taxolearn.losses import SquaredHinge
+from taxolearn.losses import MARGIN_LOSSES, SquaredHinge
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Limits
+from taxolearn.solvers import Limits, one_vs_rest, tree_sweeps
 from taxolearn.solvers.base import Rounds
-from taxolearn.solvers.tree_sweeps import _Trees
-from taxolearn.ties import path_sum
+from taxolearn.ties import flat, path_sum
 
 
 @pytest.mark.parametrize(
-    ("workers", "tol", "right_to"),
-    [(1, 9e-4, 1e-9), (3, 9e-4, 1e-9), (1, 2e-3, 1e-4)],
-    ids=["one worker", "three workers", "weights in 16 bits"],
+    ("shape", "workers", "tol", "right_to"),
+    [
+        ("balanced", 1, 9e-4, 1e-9),
+        ("balanced", 3, 9e-4, 1e-9),
+        ("wiki_d5", 3, 9e-4, 1e-9),
+        ("balanced", 1, 2e-3, 1e-4),
+    ],
+    ids=["one worker", "three workers", "DAG", "weights in 16 bits"],
 )
-def test_after_each_round_the_bounds_of_the_shards_sum_to_the_certificate(workers, tol, right_to):
-    data = make_text_like(400, 800, 40, 60, depth=3, mean_length=30.0, random_state=0)
+def test_after_each_round_the_bounds_of_the_shards_sum_to_the_certificate(
+    shape, workers, tol, right_to, monkeypatch
+):
+    monkeypatch.setattr(tree_sweeps, "_LIGHT_STEPS", 0)  # no task is done in passing
+    monkeypatch.setattr(tree_sweeps, "_SPAN_CLASSES", 16)  # several spans of classes
+    depth = {"depth": 3} if shape == "balanced" else {"shape": shape}
+    data = make_text_like(400, 800, 40, 60, mean_length=30.0, random_state=0, **depth)
     problem = make_problem(data.X, data.y, data.taxonomy)
     scale = np.ones(data.taxonomy.n_nodes)
     scale[0] = 0.0
@@ -31,9 +41,16 @@ def test_after_each_round_the_bounds_of_the_shards_sum_to_the_certificate(worker
         problem, SquaredHinge(), path_sum(data.taxonomy, problem.class_nodes, scale), bias_prior=-1.0
     )
     limits = Limits(tol)  # below 1e-3 pricing is in double precision
-    closed = 0
-    with engine("threads", n_jobs=workers), running() as run:
-        trees = _Trees(objective, limits, None, run)
+    closed, sizes = 0, []
+    with engine("threads", n_jobs=workers) as threads, running() as run:
+        hand_out = threads.map
+
+        def counting(function, shared, tasks, *rest):
+            sizes.append(len(tasks))
+            return hand_out(function, shared, tasks, *rest)
+
+        threads.map = counting
+        trees = tree_sweeps._Trees(objective, limits, None, run)
         rounds = Rounds(limits, run, None, trees.dual, done=1)
         for _ in range(6):
             assert trees.another_pass(run)
@@ -46,4 +63,30 @@ def test_after_each_round_the_bounds_of_the_shards_sum_to_the_certificate(worker
             closed += int((~trees.open).sum())
             if not trees.open.any():
                 break
-    assert closed > len(trees.open)  # some were closed for more than a round
+    n_trees = len(trees.open)
+    assert n_trees == (6 if shape == "balanced" else 1)
+    assert sizes[0] >= min(5, n_trees)  # sweeps; with one worker two small trees are one task
+    assert sizes[1] == 3  # spans of classes
+    assert closed > n_trees or n_trees == 1  # some were closed for more than a round
+
+
+@pytest.mark.parametrize("name", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("form", [sp.csr_array, np.asarray], ids=["sparse", "dense"])
+def test_after_each_block_of_one_vs_rest_the_bounds_sum_to_the_certificate(name, form, monkeypatch):
+    monkeypatch.setattr(one_vs_rest, "_BLOCK_CLASSES", 5)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 6)), np.arange(90) % 12
+    objective = Objective(make_problem(form(X), y), MARGIN_LOSSES[name], flat(12), 0.1)
+    seen = []
+    with engine("threads", n_jobs=3):
+        solution = one_vs_rest.solve_one_vs_rest(
+            objective, Limits(1e-3), watch=lambda progress, dual: seen.append((progress, dual()))
+        )
+    assert [progress.done for progress, _ in seen][-1] == 12
+    assert len(seen) > 1
+    found = certify(objective, solution)
+    for progress, dual in seen:
+        done = np.diff(dual.indptr) > 0
+        assert done.sum() == progress.done
+        assert progress.primal == pytest.approx(found.class_primal[done].sum(), rel=1e-9)
+        assert progress.dual == pytest.approx(found.class_dual[done].sum(), rel=1e-9)

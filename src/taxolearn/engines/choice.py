@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from taxolearn.engines.base import Engine
+from taxolearn.engines.base import Engine, worker_count
 from taxolearn.engines.serial import SerialEngine
 from taxolearn.engines.threads import ThreadEngine
 from taxolearn.errors import DataError
@@ -53,6 +53,7 @@ def _make(name: str, address: str | None, n_jobs: int | None) -> Engine:
     if address is not None and name != "ray":
         raise DataError(f"engine {name!r} has no address; leave it out, or choose 'ray'")
     every = -1 if n_jobs is None else n_jobs
+    worker_count(every)  # refuses what is no number of workers before anything is begun
     if name == "ray":
         from taxolearn.engines.ray_engine import RayEngine
 

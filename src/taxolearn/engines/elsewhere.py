@@ -108,13 +108,13 @@ def _rebuilt(value: Any, change: Any) -> Any:
     return type(value)._make(parts) if hasattr(value, "_make") else tuple(parts)
 
 
-def packed_result(packed: bytes, values: Any, seconds: float | None) -> bytes:
+def packed_result(packed: bytes, values: Any, clock: Clock) -> bytes:
     """The result of a packed task as bytes, for `result_of`.
 
-    >>> result_of(packed_result(pack(_task_of_example, 1, 2)[0], [], None))
+    >>> result_of(packed_result(pack(_task_of_example, 1, 2)[0], [], Clock()))
     3
     """
-    return pickle.dumps(run_alone(*unpack(packed, values), seconds), protocol=5)
+    return pickle.dumps(run_alone(*unpack(packed, values), clock), protocol=5)
 
 
 def result_of(packed: bytes) -> Any:
@@ -130,17 +130,17 @@ def _task_of_example(shared: int, task: int, clock: Clock) -> int:
     return shared + task
 
 
-def run_alone(function: TaskFunction, shared: Any, task: Any, seconds: float | None) -> Any:
-    """The result of one task; after so many seconds, or on KeyboardInterrupt, it is what the task has by then.
+def run_alone(function: TaskFunction, shared: Any, task: Any, clock: Clock) -> Any:
+    """The result of one task; when its clock is late, or on KeyboardInterrupt, it is what the task has by then.
 
     The work is on a thread of its own: kernels do not look at signals, the thread that waits for them does.
 
-    >>> run_alone(_task_of_example, 1, 2, None)
+    >>> run_alone(_task_of_example, 1, 2, Clock())
     3
     """
     found: list[Any] = []
     with ThreadEngine(1) as engine:
-        engine.map(function, shared, [task], Clock(seconds), lambda _, result: found.append(result))
+        engine.map(function, shared, [task], clock, lambda _, result: found.append(result))
     if not found:
         raise Dropped
     return found[0]

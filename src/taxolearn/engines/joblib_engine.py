@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -14,15 +16,16 @@ from typing import Any, Self
 from taxolearn.engines.base import Clock, Held, OnResult, Outcome, TaskFunction
 from taxolearn.engines.elsewhere import Keeping, holds, pack, packed_result, result_of
 from taxolearn.engines.frozen import frozen
+from taxolearn.engines.pool import SECONDS_BETWEEN_LOOKS, Dropped
 from taxolearn.errors import EngineError
 
 
 class JoblibEngine(Keeping):
     """Hands tasks to joblib: `with joblib.parallel_config(backend="dask"):` around it chooses another backend.
 
-    What is shared stands in a folder that all workers must see: JOBLIB_TEMP_FOLDER, or the machine's own. Workers stop
-    at the time limit by clocks of their own. After Ctrl-C no task begins, and those that run are waited for. A worker
-    that is killed ends the whole call, which is why clusters have an engine of their own.
+    What is shared stands in a folder that all workers must see: JOBLIB_TEMP_FOLDER, or the machine's own. A file there
+    tells workers to stop; a terminal's Ctrl-C goes to them as well, and they take no notice of it. A worker that is
+    killed ends the whole call, which is why clusters have an engine of their own.
 
     >>> with JoblibEngine(1) as engine:
     ...     engine.n_workers
@@ -86,22 +89,39 @@ class JoblibEngine(Keeping):
         <Outcome.COMPLETED: 'completed'>
         """
         known = shared if holds(shared) else self.share(shared)
-        begin = self._joblib.delayed(_work)
+        self._shared += 1
+        halt = Path(self._folder.name) / f"halt-{self._shared}"
+        begin, ended = self._joblib.delayed(_work), threading.Event()
 
         def feed() -> Iterator[Any]:
             for place, task in enumerate(tasks):
                 if clock.stop[0] or clock.late:
                     return
-                yield begin(place, *pack(function, known, task), clock.left)
+                yield begin(os.getpid(), place, *pack(function, known, task), clock.left, str(halt))
+
+        def watch() -> None:
+            while not ended.wait(SECONDS_BETWEEN_LOOKS):
+                if clock.stop[0] or clock.late:
+                    with contextlib.suppress(OSError):
+                        halt.touch()
+                    return
 
         parallel = self._joblib.Parallel(
             n_jobs=self.n_workers, return_as="generator_unordered", batch_size=1, max_nbytes=None
         )
-        for place, result in parallel(feed()):
-            try:
-                on_result(tasks[place], result_of(result))
-            except KeyboardInterrupt:
-                clock.stop[0] = 1
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            for place, result in parallel(feed()):
+                if result is None:
+                    continue
+                try:
+                    on_result(tasks[place], result_of(result))
+                except KeyboardInterrupt:
+                    clock.stop[0] = 1
+        finally:
+            ended.set()
+            watcher.join()
         if clock.stop[0]:
             return Outcome.INTERRUPTED
         if clock.late:
@@ -110,8 +130,31 @@ class JoblibEngine(Keeping):
         return Outcome.COMPLETED
 
 
-def _work(place: int, packed: bytes, paths: list[str], seconds: float | None) -> tuple[int, bytes]:
-    return place, packed_result(packed, [_read(path) for path in paths], seconds)
+class _HaltedClock(Clock):
+    """A clock that is late, too, once there is a file."""
+
+    def __init__(self, seconds: float | None, halt: Path) -> None:
+        super().__init__(seconds)
+        self._halt = halt
+
+    @property
+    def late(self) -> bool:
+        return super().late or self._halt.exists()
+
+
+def _work(
+    caller: int, place: int, packed: bytes, paths: list[str], seconds: float | None, halt: str
+) -> tuple[int, bytes | None]:
+    """The number of a task and its result, None if it was told to stop before it had one."""
+    if os.getpid() != caller and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # also between tasks: one that dies ends the whole call
+    if Path(halt).exists():
+        return place, None
+    try:
+        values = [_read(path) for path in paths]
+        return place, packed_result(packed, values, _HaltedClock(seconds, Path(halt)))
+    except Dropped:
+        return place, None
 
 
 @lru_cache(maxsize=2)

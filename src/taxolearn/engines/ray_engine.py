@@ -6,6 +6,7 @@ import ctypes
 import os
 import socket
 import tempfile
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -23,8 +24,14 @@ _PER_WORKER = 2  # tasks handed out per worker: the next one is there when one e
 _ANSWER_SECONDS = 10.0  # for the first answer of a cluster
 _LARGE_BYTES = 2**20  # arrays from this size on go back to the system when they are freed
 
+_LOCK = threading.Lock()
+_JOINED: list[Any] = []  # engines for which this process is on a cluster: the last one leaves it
 
 _NOBODY = "no Ray cluster answers at {}; start one by `ray start --head`, or give address='local' ({})"
+_CLOSED = (
+    "the Ray cluster at {} cannot be joined; have the same Ray and Python there as here, and its token where "
+    "RAY_AUTH_TOKEN_PATH says ({})"
+)
 
 
 class RayEngine(Keeping):
@@ -44,9 +51,12 @@ class RayEngine(Keeping):
 
     def __init__(self, address: str = "auto", n_jobs: int | None = None) -> None:
         self._ray, self._versions = _library(local=address == "local"), self.expected()
-        self._owns = not self._ray.is_initialized()
-        if self._owns:
-            self._join(address, n_jobs)
+        with _LOCK:
+            self._counted = bool(_JOINED) or not self._ray.is_initialized()
+            if not self._ray.is_initialized():
+                self._join(address, n_jobs)
+            if self._counted:
+                _JOINED.append(self)
         try:
             self._check_nodes()
         except BaseException:
@@ -64,7 +74,7 @@ class RayEngine(Keeping):
         return self.n_workers
 
     def _join(self, address: str, n_jobs: int | None) -> None:
-        _check_answers(address)
+        listens = _check_answers(address)
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "warning"}
         if address == "local":  # nobody else is to reach it
@@ -72,21 +82,25 @@ class RayEngine(Keeping):
             options |= {} if n_jobs is None else {"num_cpus": worker_count(n_jobs)}
         try:
             self._ray.init(**options)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise EngineError(_NOBODY.format(repr(address), str(error).splitlines()[0])) from error
+        except (ConnectionError, ValueError, RuntimeError, self._ray.exceptions.RayError) as error:
+            refused = listens or not isinstance(
+                error, ConnectionError
+            )  # another Python or Ray, or a wrong token
+            message = _CLOSED if refused else _NOBODY
+            raise EngineError(message.format(repr(address), " ".join(str(error).split()))) from error
 
     def _check_nodes(self) -> None:
         """All machines must have the same libraries: before any work, rather than wrong digits after it."""
         ray = self._ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        asked = {}
+        asked = []  # several nodes may have one address
         for node in ray.nodes():
             if node["Alive"]:
                 there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
                 task = ray.remote(versions).options(num_cpus=0, scheduling_strategy=there, max_retries=0)
-                asked[node["NodeManagerAddress"]] = task.remote()
-        for name, answer in asked.items():
+                asked.append((node["NodeManagerAddress"], task.remote()))
+        for name, answer in asked:
             try:
                 found = difference(self._versions, ray.get(answer))
             except ray.exceptions.RayError as error:
@@ -102,10 +116,14 @@ class RayEngine(Keeping):
         return Held(arrays, self._ray.put(arrays))
 
     def close(self) -> None:
-        """Leave the cluster; one of its own ends."""
+        """Leave the cluster, if no other engine of this process is on it; one of its own ends."""
         self._kept = None
-        if self._owns:
-            self._ray.shutdown()
+        with _LOCK:
+            if self._counted:
+                self._counted = False
+                _JOINED.remove(self)
+                if not _JOINED:
+                    self._ray.shutdown()
 
     def __enter__(self) -> Self:
         return self
@@ -157,7 +175,7 @@ def work(expected: Any, packed: bytes, seconds: float | None, *values: Any) -> b
     if found:
         raise EngineError(f"a worker has {found}; install the same versions on all nodes")
     _return_memory()
-    return packed_result(packed, values, seconds)
+    return packed_result(packed, values, Clock(seconds))
 
 
 @cache
@@ -172,10 +190,11 @@ def _return_memory() -> None:
         return
 
 
-def _check_answers(address: str) -> None:
+def _check_answers(address: str) -> bool:
     """Raise at once where nobody listens: Ray itself would try for the better part of a minute, and warn.
 
-    "auto" stands for RAY_ADDRESS, or for the address that `ray start` has noted, be that cluster alive or not.
+    Whether somebody does; False where only Ray can tell. "auto" stands for RAY_ADDRESS, or for the address that
+    `ray start` has noted, be that cluster alive or not.
     """
     noted = Path(os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()) / "ray" / "ray_current_cluster"
     if address == "auto":
@@ -183,11 +202,12 @@ def _check_answers(address: str) -> None:
             address = os.environ.get("RAY_ADDRESS") or noted.read_text().strip()
     host, _, port = address.rpartition(":")
     if not port.isdigit() or "/" in host:
-        return  # "local", a client's address, or nothing that was noted: for Ray to tell
+        return False  # "local", a client's address, or nothing that was noted: for Ray to tell
     try:
         socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()
     except OSError as error:
         raise EngineError(_NOBODY.format(repr(address), error.strerror or error)) from error
+    return True
 
 
 def _library(local: bool) -> Any:
