@@ -160,17 +160,22 @@ class _Ascent:
         return p
 
     def _iterate(self, p: Array) -> Iterate:
-        nodes, intercepts = self._of_duals(p)
-        return Iterate(np.ascontiguousarray(nodes @ self.tie.paths.T), intercepts, p)
+        pulls, intercepts = self._pulls(p)
+        return Iterate(self._times_rows(pulls @ self.tie.paths.T), intercepts, p)
 
-    def _of_duals(self, p: Array) -> tuple[Array, Array]:
-        """u_n = a_n sum over classes l under n of sum_i c_i (1[l = y_i] - p_il) x_i, features x nodes; intercepts."""
+    def _pulls(self, p: Array) -> tuple[Array, Array]:
+        """a_n sum over classes l under n of c_i (1[l = y_i] - p_il), rows x nodes; intercepts."""
         own, cost, bias_feature = self.shared.own, self.shared.cost, self.shared.bias_feature
         signed = -cost[:, None] * p
         signed[np.arange(len(own)), own] += cost
-        vectors = np.asarray(self.problem.X.T.astype(np.float64) @ signed)
-        nodes = np.asarray(vectors @ self.tie.paths) * self.tie.scale
-        return nodes, bias_feature * (self.bias_prior + bias_feature * signed.sum(axis=0))
+        pulls = np.asarray(signed @ self.tie.paths) * self.tie.scale
+        return pulls, bias_feature * (self.bias_prior + bias_feature * signed.sum(axis=0))
+
+    def _times_rows(self, pulls: Array) -> Array:
+        """X' times rows x units: the only step as large as features x units."""
+        if not np.any(pulls):  # as at the first duals
+            return np.zeros((self.problem.n_features, pulls.shape[1]))
+        return np.asarray(self.problem.X.T.astype(np.float64) @ pulls, order="C")
 
     def ascend(self, run: Run, rng: np.random.Generator, left: float) -> None:
         """One pass over all rows, which may leave this much of the gap to rows that it passes over."""
@@ -194,6 +199,6 @@ class _Ascent:
     def solution(self, rounds: Rounds) -> Solution:
         """The answer, with the reason for stopping; node vectors are made of the duals anew."""
         dual = simplex_dual(self.iterate.p)
-        nodes, intercepts = self._of_duals(np.ascontiguousarray(dual.toarray().T))
-        vectors = NodeVectors(nodes, self.tie.paths, intercepts)
+        pulls, intercepts = self._pulls(np.ascontiguousarray(dual.toarray().T))
+        vectors = NodeVectors(self._times_rows(pulls), self.tie.paths, intercepts)
         return Solution(vectors, dual, rounds.status, rounds.done, rounds.history, {"moved": self.moved})

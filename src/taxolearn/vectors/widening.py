@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from taxolearn.vectors.class_vectors import ClassVectors
 from taxolearn.vectors.dual_vectors import DualVectors
@@ -16,6 +17,7 @@ from taxolearn.vectors.scoring import Vectors
 
 Columns = npt.NDArray[np.intp]
 
+_ROWS_TOGETHER = 64  # laid out side by side at a time
 _DENSE_BYTES = 64 * 2**20  # dense vectors stay dense up to this size; above, zeros are not stored
 
 
@@ -55,9 +57,12 @@ def _compressed(matrix: Any, columns: Columns, n_features: int) -> Any:
     kind = np.int32 if max(ends[-1], n_features) < 2**31 else np.int64
     values, places = np.empty(ends[-1], dtype=matrix.dtype), np.empty(ends[-1], dtype=kind)
     numbers = columns.astype(kind)
-    for row, first, last in zip(matrix, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        there = row != 0
-        values[first:last], places[first:last] = row[there], numbers[there]
+    # node vectors come turned: their rows are far apart in memory
+    for block in gen_batches(len(matrix), _ROWS_TOGETHER):
+        spans = zip(ends[block].tolist(), ends[1:][block].tolist(), strict=True)
+        for row, (first, last) in zip(np.ascontiguousarray(matrix[block]), spans, strict=True):
+            there = row != 0
+            values[first:last], places[first:last] = row[there], numbers[there]
     return sparse.csr_array((values, places, ends.astype(kind)), shape=(len(matrix), n_features))
 
 
