@@ -61,22 +61,32 @@ class TreeLoss:
     """
 
     def __init__(self, taxonomy: Taxonomy, class_nodes: npt.ArrayLike, answers: npt.ArrayLike) -> None:
+        nodes, asked = np.asarray(class_nodes, dtype=np.int64), np.asarray(answers, dtype=np.int64)
+        self._distances: Any = None
+        if taxonomy.is_tree:
+            self._levels, number = _levels_above(taxonomy, nodes, asked)
+            nodes, asked = number[nodes], number[asked]
+        else:
+            self._levels = self._levels_of_branches(taxonomy)
+        self._classes = as_span(self._levels.place[nodes])
+        self._answers = as_span(self._levels.place[asked])
+
+    def _levels_of_branches(self, taxonomy: Taxonomy) -> Levels:
+        """Of a DAG; distances within its core are found, too."""
+        from scipy.sparse.csgraph import shortest_path
+
         n_nodes = taxonomy.n_nodes
         child = np.repeat(np.arange(n_nodes), np.diff(taxonomy.parent_indptr))
         ones = np.ones(len(child))
         up = sp.csr_array((ones, (child, taxonomy.parent_indices)), shape=(n_nodes, n_nodes))
         graph = sp.csr_array(up + up.T)
         core, parent = core_and_branches(graph.indptr, graph.indices)
-        self._levels = Levels(parent)
-        self._classes = as_span(self._levels.place[np.asarray(class_nodes, dtype=np.int64)])
-        self._answers = as_span(self._levels.place[np.asarray(answers, dtype=np.int64)])
-        self._distances: Any = None
+        levels = Levels(parent)
         if len(core) > 1:
-            from scipy.sparse.csgraph import shortest_path
-
-            core = core[np.argsort(self._levels.place[core])]
+            core = core[np.argsort(levels.place[core])]
             found = shortest_path(graph[core][:, core], unweighted=True, directed=False)
             self._distances = found.astype(np.min_scalar_type(int(found.max())))
+        return levels
 
     def __call__(self, p: Floats) -> Floats:
         """From classes x rows to answers x rows."""
@@ -117,14 +127,17 @@ class HierarchicalF1:
         groups = [(int(size), np.flatnonzero(sizes == size)) for size in np.unique(sizes)]
         self._n_answers = len(asked)
         self._even = len(np.unique(self._sizes)) == 1
-        self._levels = Levels(taxonomy.parent) if taxonomy.is_tree else None
-        if self._levels is None:
+        self._levels: Levels | None = None
+        if not taxonomy.is_tree:
             self._sums = NodeSums(taxonomy, nodes)
             self._groups: list[Any] = [(size, as_span(some), above[some]) for size, some in groups]
         else:
+            self._levels, number = _levels_above(taxonomy, nodes, asked)
             place = self._levels.place
-            self._classes = as_span(place[nodes])
-            self._groups = [(size, as_span(some), as_span(place[asked[some]])) for size, some in groups]
+            self._classes = as_span(place[number[nodes]])
+            self._groups = [
+                (size, as_span(some), as_span(place[number[asked[some]]])) for size, some in groups
+            ]
 
     def __call__(self, p: Floats) -> Floats:
         """From classes x rows to answers x rows."""
@@ -149,6 +162,22 @@ class HierarchicalF1:
         if self._even:
             found *= weight[0]
         return np.subtract(1.0, found, out=found)
+
+
+def _levels_above(taxonomy: Taxonomy, *nodes: Ids) -> tuple[Levels, Ids]:
+    """The levels of the part of a tree that is at or above some nodes, and the number of each node in this part, -1
+    for those that are not in it: thousands of classes without rows cost nothing."""
+    used = np.zeros(taxonomy.n_nodes, dtype=bool)
+    used[0] = True  # the root
+    for some in nodes:
+        while len(some := some[~used[some]]):
+            used[some] = True
+            some = taxonomy.parent[some]
+    kept = np.flatnonzero(used)
+    number = np.full(taxonomy.n_nodes, -1, dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    above = taxonomy.parent[kept]
+    return Levels(np.where(above >= 0, number[above], -1)), number
 
 
 def cost_by_table(costs: npt.ArrayLike, n_classes: int, n_answers: int) -> ExpectedCost:

@@ -5,7 +5,7 @@ from taxolearn.ties.factor import Factor, covariance_tie
 from taxolearn.ties.feature_scales import FeaturePathSum
 from taxolearn.ties.graph import GraphTie, graph_tie
 from taxolearn.ties.orthogonal import OrthogonalTie, orthogonal_tie
-from taxolearn.ties.path_sum import PathSum, flat, merge_nodes, path_sum, with_own_nodes
+from taxolearn.ties.path_sum import PathSum, flat, merge_nodes, on_used_nodes, path_sum, with_own_nodes
 from taxolearn.ties.shared import SharedTie, shared_tie
 from taxolearn.ties.transfer import transfer_tie
 
@@ -22,6 +22,7 @@ __all__ = [
     "flat",
     "graph_tie",
     "merge_nodes",
+    "on_used_nodes",
     "orthogonal_tie",
     "path_sum",
     "shared_tie",

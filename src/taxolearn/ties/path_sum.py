@@ -217,3 +217,16 @@ def merge_nodes(tie: PathSum) -> tuple[PathSum, npt.NDArray[np.int64]]:
     scale = np.zeros(len(first))
     np.add.at(scale, number[used], tie.scale[used])
     return PathSum(sp.csr_array(under[:, np.array(first, dtype=np.intp)]), scale), number
+
+
+def on_used_nodes(tie: PathSum) -> tuple[PathSum, npt.NDArray[np.intp]]:
+    """The tie on the nodes that some class has on its path, and which these are: the others have vectors of zero.
+
+    >>> tree = Taxonomy.from_paths(["Animal/Cat/Lion", "Animal/Dog"])
+    >>> small, used = on_used_nodes(path_sum(tree, tree.ids_of(["Dog"]), np.ones(4)))
+    >>> small.paths.toarray().tolist(), used.tolist()
+    ([[1.0, 1.0]], [0, 3])
+    """
+    used, places = np.unique(tie.paths.indices, return_inverse=True)
+    entries = (tie.paths.data, places.astype(tie.paths.indices.dtype), tie.paths.indptr)
+    return PathSum(sp.csr_array(entries, shape=(tie.n_classes, len(used))), tie.scale[used]), used

@@ -8,7 +8,7 @@ from taxolearn.vectors.kernel_vectors import KernelVectors
 from taxolearn.vectors.node_vectors import NodeVectors
 from taxolearn.vectors.path_vectors import PathVectors
 from taxolearn.vectors.scoring import Terms, Vectors
-from taxolearn.vectors.widening import widened
+from taxolearn.vectors.widening import widened, with_unused_nodes
 
 __all__ = [
     "ClassVectors",
@@ -19,4 +19,5 @@ __all__ = [
     "Terms",
     "Vectors",
     "widened",
+    "with_unused_nodes",
 ]

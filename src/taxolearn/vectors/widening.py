@@ -39,6 +39,25 @@ def widened(vectors: Any, columns: Columns, n_features: int) -> Vectors:
     return replace(vectors, nodes=spread if sparse.issparse(spread) else np.ascontiguousarray(spread.T))
 
 
+def with_unused_nodes(vectors: NodeVectors, used: Columns, paths: sparse.csr_array) -> NodeVectors:
+    """Vectors of the nodes that classes use as vectors of all nodes that `paths` knows; those of the others are zero.
+
+    >>> few = NodeVectors(np.array([[1.0, 2.0]]), sparse.csr_array([[1.0, 1.0]]), np.zeros(1))
+    >>> with_unused_nodes(few, np.array([0, 2]), sparse.csr_array([[1.0, 0.0, 1.0]])).nodes.tolist()
+    [[1.0, 0.0, 2.0]]
+    """
+    nodes, n_nodes = vectors.nodes, paths.shape[1]
+    if not vectors.is_sparse:
+        if nodes.shape[0] * n_nodes * nodes.itemsize <= _DENSE_BYTES:
+            return replace(vectors, nodes=np.ascontiguousarray(_spread(nodes, used, n_nodes)), paths=paths)
+        nodes = _compressed(nodes.T, np.arange(nodes.shape[0]), nodes.shape[0])
+    counts = np.zeros(n_nodes, dtype=nodes.indptr.dtype)
+    counts[used] = np.diff(nodes.indptr)
+    ends = np.concatenate((nodes.indptr[:1], np.cumsum(counts, dtype=counts.dtype)))
+    wide = sparse.csr_array((nodes.data, nodes.indices, ends), shape=(n_nodes, nodes.shape[1]))
+    return replace(vectors, nodes=wide, paths=paths)
+
+
 def _spread(matrix: Any, columns: Columns, n_features: int) -> Any:
     """The matrix with its columns where they belong, dense if it is and all of it is not large."""
     if sparse.issparse(matrix):
