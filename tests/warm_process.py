@@ -46,10 +46,11 @@ def run(
     timeout: float = 120.0,
     check: bool = False,
 ) -> subprocess.CompletedProcess[Any]:
-    """As `subprocess.run`, for [sys.executable, "-m", module, ...] and [sys.executable, "-c", code, ...]."""
+    """As `subprocess.run`, for [sys.executable, "-m", module, ...], [sys.executable, "-c", code, ...] and scripts."""
     program, *arguments = [os.fsdecode(part) for part in command]
     assert program == sys.executable
-    assert arguments[0] in ("-m", "-c")
+    if arguments[0] not in ("-m", "-c"):
+        arguments = ["script", *arguments]
     given = input.encode() if isinstance(input, str) else input or b""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         source.write(given)
@@ -145,6 +146,10 @@ def _child(request: dict[str, Any], streams: list[int]) -> int:
         if kind == "-m":
             sys.argv = [program, *arguments]
             runpy.run_module(program, run_name="__main__", alter_sys=True)
+        elif kind == "script":
+            sys.argv = [program, *arguments]
+            sys.path.insert(0, os.path.dirname(program))
+            runpy.run_path(program, run_name="__main__")
         else:
             sys.argv = ["-c", *arguments]
             exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})

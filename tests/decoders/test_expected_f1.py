@@ -97,7 +97,7 @@ def test_at_most_so_many_labels():
 def test_the_decoders_keep_their_contract(taxonomy, at_most):
     space = LabelSpace.over(taxonomy, taxonomy.leaves)
     rng = np.random.default_rng(1)
-    n_rows = 4 if at_most else 12  # at most so many labels of a DAG: an integer programme per row
+    n_rows = 2 if at_most else 12  # at most so many labels of a DAG: an integer programme per row
     X = np.round(8 * rng.normal(size=(n_rows, 3))) / 8
     vectors = ClassVectors(np.round(8 * rng.normal(size=(space.n_nodes, 3))) / 8, np.zeros(space.n_nodes))
     slopes, biases = rng.uniform(0.5, 2.0, space.n_nodes), rng.normal(size=space.n_nodes)

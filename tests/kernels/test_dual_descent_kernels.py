@@ -99,12 +99,14 @@ class State:
 def rows_of(X, layout):
     if layout == "dense":
         return DenseRows(np.ascontiguousarray(X))
-    matrix, tail = sp.csr_array(X), ()
+    matrix, tail, first = sp.csr_array(X), np.empty((0, 0), np.float32), 0
     if layout == "tail":
         first = X.shape[1] // 2
-        matrix, tail = sp.csr_array(X[:, :first]), (X[:, first:].astype(np.float32), first)
-    # the index types that `gather` makes, so that blocks and direct calls share one compilation
-    return SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data, *tail)
+        matrix, tail = sp.csr_array(X[:, :first]), X[:, first:].astype(np.float32)
+    # the types that `gather` makes, which are not read-only: blocks, and both layouts, share one compilation
+    return SparseRows(
+        matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data, tail, first
+    )
 
 
 @every_loss

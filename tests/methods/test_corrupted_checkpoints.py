@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from corrupted_checkpoints import TREE, data
 
+import warm_process
 from taxolearn import OneVsRestSVM, RecursiveSVM
 from taxolearn.errors import DataError
 from taxolearn.methods.checkpoint import Checkpoint
@@ -25,7 +25,7 @@ COUNT = 80  # the script takes any number
 
 def test_corrupted_checkpoints(tmp_path: Path) -> None:
     command = [sys.executable, str(SCRIPT), str(tmp_path), str(COUNT)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    done = warm_process.run(command, capture_output=True, text=True, timeout=900)
     seed = (tmp_path / "seed").read_text() if (tmp_path / "seed").exists() else "none"
     assert done.returncode == 0, f"at seed {seed}:\n{done.stdout[-5000:]}{done.stderr[-5000:]}"
     found = json.loads(done.stdout.splitlines()[-1])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from corrupted_models import save_samples
+
+import warm_process
 
 SCRIPT = Path(__file__).with_name("corrupted_models.py")
 COUNT = 2000
@@ -18,7 +19,7 @@ COUNT = 2000
 def test_two_thousand_corrupted_models(tmp_path: Path) -> None:
     save_samples(tmp_path)
     command = [sys.executable, str(SCRIPT), str(tmp_path), str(COUNT)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    done = warm_process.run(command, capture_output=True, text=True, timeout=600)
     seed = (tmp_path / "seed").read_text() if (tmp_path / "seed").exists() else "none"
     assert done.returncode == 0, f"at seed {seed}:\n{done.stdout[-5000:]}{done.stderr[-5000:]}"
     found = json.loads(done.stdout.splitlines()[-1])

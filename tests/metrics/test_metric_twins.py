@@ -52,7 +52,7 @@ def test_hierarchical(average, case):
     assert call(metrics.hierarchical_f1, case, average=average) == pytest.approx(expected[2])
 
 
-@settings(deadline=None, max_examples=200)
+@EXAMPLES
 @given(either)
 def test_lca(case):
     expected = twin.lca(case.parents, case.true, case.pred, case.weights)

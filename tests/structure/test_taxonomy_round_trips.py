@@ -21,7 +21,7 @@ def one_path_per_edge(taxonomy):
     return [(*taxonomy.path(parent), child) for parent, child in taxonomy.edges]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(taxonomies())
 def test_names_of_any_kind(taxonomy):
     assert Taxonomy.from_edges(taxonomy.edges) == taxonomy
@@ -49,7 +49,7 @@ def test_paths_written_as_strings(taxonomy):
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-@settings(max_examples=200, deadline=None)  # 600 in all
+@settings(max_examples=100, deadline=None)  # 300 in all
 @given(taxonomy=st.sampled_from(["str", "int"]).flatmap(taxonomies))
 def test_tables(table, taxonomy):
     parents, children = zip(*taxonomy.edges, strict=True)

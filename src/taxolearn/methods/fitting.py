@@ -37,6 +37,7 @@ from taxolearn.methods.parameters import (
 )
 from taxolearn.methods.progress import reporter
 from taxolearn.methods.stopping import fit_and_calibrate
+from taxolearn.methods.used_nodes import on_classes_nodes, with_all_nodes
 from taxolearn.methods.warm_start import Kept, better_of, keep, mark_of, start_from
 from taxolearn.objective import Objective, Parts
 from taxolearn.problem import Problem, make_problem
@@ -44,11 +45,9 @@ from taxolearn.problem.scale import UNEVEN, check_sizes
 from taxolearn.solvers import Limits, Progress, Solution, Start, Watch
 from taxolearn.solvers.solve import solve
 from taxolearn.structure.names import show
-from taxolearn.ties import PathSum, Tie, on_used_nodes
-from taxolearn.vectors import NodeVectors, widened, with_unused_nodes
+from taxolearn.ties import Tie
+from taxolearn.vectors import widened
 
-_KEPT_AT_NODES = ("structured", "softmax")  # losses whose solvers keep a vector of each node
-_FEW_UNUSED = 2  # times as many nodes as are used, or fewer: not worth another tie
 _LEAST_SHARE_OF_TIME = 0.2  # of max_seconds that the solver gets, however long the certificate takes
 
 
@@ -188,10 +187,10 @@ class CertifiedClassifier(VectorClassifier):
             objective, limits, start = self._settled(objective, limits, start)
             objective = self._fit_on_held_out(objective, limits)
             watch = reporter(bool(self.verbose), limits.tol)
-            solution, certificate = self._solve_and_certify(
-                objective, limits, *self._checkpointed(objective, data, start, watch)
-            )
-            self._accept(objective, data, solution, certificate)
+            small, nodes = on_classes_nodes(objective)
+            solution = self._solve(small, limits, *self._checkpointed(objective, data, start, watch))
+            certificate = certify(small, solution, engine)
+            self._accept(objective, data, with_all_nodes(objective, solution, nodes), certificate)
             if used is not None:
                 self.vectors_ = widened(self.vectors_, used, given.n_features)
             request.heard = True
@@ -287,20 +286,6 @@ class CertifiedClassifier(VectorClassifier):
         """b_0 of the penalty 1/2 (b_l - b_0)^2, the intercept being `intercept_scaling` times b_l."""
         return 0.0
 
-    def _solve_and_certify(
-        self, objective: Objective | Parts, limits: Limits, start: Start | None, watch: Watch | None
-    ) -> tuple[Solution, Certificate]:
-        """Both on the nodes that classes use, where most of the taxonomy's have no class."""
-        small, used = _on_used_nodes(objective)
-        solution = self._solve(small, limits, start, watch)
-        certificate = certify(small, solution, limits.engine)
-        if used is not None:
-            assert isinstance(objective, Objective)
-            assert isinstance(solution.vectors, NodeVectors)
-            whole = with_unused_nodes(solution.vectors, used, objective.tie.paths)
-            solution = replace(solution, vectors=whole)
-        return solution, certificate
-
     def _solve(
         self, objective: Objective | Parts, limits: Limits, start: Start | None, watch: Watch | None
     ) -> Solution:
@@ -367,7 +352,7 @@ class CertifiedClassifier(VectorClassifier):
             limits = replace(limits, max_seconds=limits.max_seconds / len(parts))
         found = []
         for held, kept in parts:
-            trial = self._solve(_on_used_nodes(objective.restricted(kept))[0], limits, None, None)
+            trial = self._solve(on_classes_nodes(objective.restricted(kept))[0], limits, None, None)
             found.append(self.decoder_.scores(trial.vectors, problem.X[held]).astype(np.float64))
         held, scores = np.concatenate([part[0] for part in parts]), np.concatenate(found)
         if tune:
@@ -413,17 +398,3 @@ def _highest_dual(objective: Objective | Parts, shape: tuple[int, int]) -> float
     first = objective.parts[0] if isinstance(objective, Parts) else objective
     margin = 1.0 + abs(first.bias_prior * first.bias_feature)
     return float(1e4 * objective.C * weight * margin * (1.0 + np.sqrt(float(shape[0]) * shape[1])))
-
-
-def _on_used_nodes(objective: Objective | Parts) -> tuple[Objective | Parts, npt.NDArray[np.intp] | None]:
-    """The objective without the nodes that are on no class's path, and which are left; None where that is not worth it,
-    or where the solver does so itself."""
-    if isinstance(objective, Parts) or objective.loss.facts.kind not in _KEPT_AT_NODES:
-        return objective, None
-    tie = objective.tie
-    if type(tie) is not PathSum or tie.n_nodes <= _FEW_UNUSED * tie.n_classes:
-        return objective, None
-    small, used = on_used_nodes(tie)
-    if objective.problem.products is not None or tie.n_nodes <= _FEW_UNUSED * len(used):
-        return objective, None
-    return replace(objective, tie=small), used
