@@ -11,7 +11,8 @@ from taxolearn.decoders import Link
 class Candidate(NamedTuple):
     """An estimator, the C that its path begins with, and whether it is one of those that others must clearly beat
     (flat ones); simpler ones come first. `trial_tol` is the certified gap of the fits that are compared (the first of
-    all has that of the last fit, and tells its cost).
+    all has that of the last fit, and tells its cost). What is `dear` is tried when the others are at the end of their
+    paths.
 
     >>> from taxolearn import OneVsRestSVM
     >>> Candidate(OneVsRestSVM(), 1.0).C
@@ -22,6 +23,7 @@ class Candidate(NamedTuple):
     C: float = 1.0
     plain: bool = False
     trial_tol: float = 1e-2
+    dear: bool = False
 
 
 @dataclass(eq=False)

@@ -90,11 +90,16 @@ class Race:
     def run(self, budget: Budget) -> Option:
         """Race within the budget; the choice."""
         self._budget = budget
-        paths = [_Path(number, self._candidates[number].C) for number in self._racing]
-        for path in paths:
-            self._step(path, path.C, budget)
-        for path in sorted((path for path in paths if path.best is not None), key=self._path_order):
-            self._climb(path, budget)
+        for dear in (False, True):
+            paths = [
+                _Path(number, self._candidates[number].C)
+                for number in self._racing
+                if self._candidates[number].dear == dear
+            ]
+            for path in paths:
+                self._step(path, path.C, budget)
+            for path in sorted((path for path in paths if path.best is not None), key=self._path_order):
+                self._climb(path, budget)
         self.n_folds = self._first_folds
         for fold in range(self._first_folds, len(self._folds)):
             alive = self._alive()

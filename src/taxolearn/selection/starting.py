@@ -13,6 +13,7 @@ from taxolearn.methods.one_vs_rest_logistic import OneVsRestLogistic
 from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
 from taxolearn.methods.recursive_logistic import RecursiveLogistic
 from taxolearn.methods.recursive_svm import RecursiveSVM
+from taxolearn.methods.top_down_svm import TopDownSVM
 from taxolearn.selection.attempts import Candidate
 from taxolearn.selection.search import C_RANGE, STEP
 from taxolearn.structure import Taxonomy
@@ -26,9 +27,10 @@ def starting_candidates(taxonomy: Taxonomy | None, several: bool, **parameters: 
     """Few methods of which one is good wherever any was, each with the C that a search begins at
     for rows of length one.
 
-    One label per row: the SVM of one class against the rest, the normalized hierarchical SVM, softmax regression (which
-    is multinomial logistic regression), and the same tied to the parents; without a taxonomy the multi-class SVM and
-    softmax. Several: SVM and logistic regression of one class against the rest, and the SVM tied to the parents.
+    One label per row: the SVM of one class against the rest, on trees the same at each node, the normalized
+    hierarchical SVM, softmax regression (which is multinomial logistic regression), and the same tied to the parents;
+    without a taxonomy the multi-class SVM and softmax. Several: SVM and logistic regression of one class against the
+    rest, and the SVM tied to the parents.
     What is quick, and seldom far behind, comes first. `parameters` go to all.
 
     >>> [type(one.estimator).__name__ for one in starting_candidates(None, several=False)]
@@ -41,18 +43,21 @@ def starting_candidates(taxonomy: Taxonomy | None, several: bool, **parameters: 
         if taxonomy is not None:
             tied = [Candidate(RecursiveSVM(taxonomy, empty_classes="drop", **parameters), 1.0)]
         return [svm, logistic, *tied]
+    top_down = []
+    if taxonomy is not None and taxonomy.is_tree:
+        top_down = [Candidate(TopDownSVM(taxonomy, loss="squared_hinge", **parameters), 1.0)]
     if taxonomy is not None:
         parameters["empty_classes"] = (
             "drop"  # a search over thousands of classes without rows would take minutes
         )
     flat_softmax = RecursiveLogistic(taxonomy, loss="softmax", weights="leaf", **parameters)
-    softmax = Candidate(flat_softmax, 16.0, plain=True)
+    softmax = Candidate(flat_softmax, 16.0, plain=True, dear=True)
     if taxonomy is None:
         return [svm, Candidate(MulticlassSVM(**parameters), 1.0), softmax]
     # of structured losses a gap of 5e-2 tells as much as 1e-2 does, in two thirds of the time; softmax needs 1e-2
     normalized = Candidate(NormalizedHierarchicalSVM(taxonomy, **parameters), 1.0, trial_tol=5e-2)
-    tied_softmax = Candidate(RecursiveLogistic(taxonomy, loss="softmax", **parameters), 4.0)
-    return [svm, normalized, softmax, tied_softmax]
+    tied_softmax = Candidate(RecursiveLogistic(taxonomy, loss="softmax", **parameters), 4.0, dear=True)
+    return [svm, *top_down, normalized, softmax, tied_softmax]
 
 
 def scaled(candidates: list[Candidate], X: Any) -> list[Candidate]:
