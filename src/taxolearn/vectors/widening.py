@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from taxolearn.vectors.class_vectors import ClassVectors
 from taxolearn.vectors.dual_vectors import DualVectors
@@ -77,8 +76,9 @@ def _compressed(matrix: Any, columns: Columns, n_features: int) -> Any:
     values, places = np.empty(ends[-1], dtype=matrix.dtype), np.empty(ends[-1], dtype=kind)
     numbers = columns.astype(kind)
     # node vectors come turned: their rows are far apart in memory
-    for block in gen_batches(len(matrix), _ROWS_TOGETHER):
-        spans = zip(ends[block].tolist(), ends[1:][block].tolist(), strict=True)
+    for start in range(0, len(matrix), _ROWS_TOGETHER):
+        block = slice(start, start + _ROWS_TOGETHER)
+        spans = zip(ends[:-1][block].tolist(), ends[1:][block].tolist(), strict=True)
         for row, (first, last) in zip(np.ascontiguousarray(matrix[block]), spans, strict=True):
             there = row != 0
             values[first:last], places[first:last] = row[there], numbers[there]
