@@ -122,6 +122,34 @@ def test_weights_of_rows() -> None:
         weighted.fit(TEXTS, LABELS, sample_weight=[1.0] * 3)
 
 
+def test_all_texts_of_inner_nodes_are_rows_too() -> None:
+    terms = {
+        "fruit": Term(label="fruit", synonyms=("produce",), definition="grows on trees"),
+        "apple": Term(label="apple", synonyms=("pippin",)),
+        "pear": Term(label="pear"),
+    }
+    tree = Taxonomy.from_paths(["food/fruit/apple", "food/fruit/pear", "food/bread"]).with_terms(terms)
+    found = label_rows("names", tree, [])
+    assert found.of(["apple"]).texts == [
+        "apple", "pippin", "food fruit apple", "food fruit produce grows on trees apple",
+    ]  # fmt: skip
+    assert found.of(["bread"]).texts == ["bread", "food bread"]
+
+
+def test_a_class_without_a_text_has_those_of_the_nodes_above() -> None:
+    tree = Taxonomy.from_paths(["food/fruit/apple", "food/bread"])
+    found = label_rows({"fruit": ["sweet", "juicy"], "bread": "baked"}, tree, [])
+    assert found.of(["apple"]).texts == ["sweet", "sweet juicy"]
+    assert found.of(["bread"]).texts == ["baked"]
+    with pytest.raises(DataError, match="no text for any class"):
+        label_rows({"apple": ""}, tree, [])
+    model = TextClassifier(
+        OneVsRestSVM(tree), label_texts={"fruit": "sweet and juicy", "bread": "baked crust"}
+    )
+    model.fit(["with a baked crust"], ["bread"])
+    assert model.predict(["juicy and sweet"]).tolist() == ["apple"]
+
+
 def test_with_several_parents_all_have_their_say() -> None:
     assert label_rows("names", DAG, []).of(["skin"]).texts == ["skin", "all body skin", "all plant skin"]
     two_tops = Taxonomy.from_edges([("body", "skin"), ("plant", "skin"), ("plant", "oak")])

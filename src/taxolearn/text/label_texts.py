@@ -1,8 +1,8 @@
 """What the taxonomy says about its classes in words, as rows to learn from: names, synonyms, definitions, paths.
 
 A class has a row for each of its own texts and one for its path, in which the names of the nodes above it stand: so
-inner nodes have their say, and classes that share them are near each other. With several parents there is a path by way
-of each.
+inner nodes have their say, and classes that share them are near each other. Where these have synonyms or definitions,
+too, one more row has all of them. With several parents there is a path by way of each.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ def label_rows(given: Any, taxonomy: Taxonomy | None, classes: Iterable[Hashable
     ['House Cat', 'Animal House Cat', 'Dog', 'Animal Dog']
     >>> label_rows({"Dog": ["barks"]}, tree, []).texts
     ['barks']
+    >>> label_rows({"Dog": ["barks"], "Animal": ["animal", "moves and eats"]}, tree, []).of(["Dog"]).texts
+    ['barks', 'animal barks', 'animal moves and eats barks']
     """
     texts_of = _given_texts(given, taxonomy)
     told = taxonomy.leaves if taxonomy is not None else given if isinstance(given, Mapping) else ()
@@ -68,19 +70,25 @@ def label_rows(given: Any, taxonomy: Taxonomy | None, classes: Iterable[Hashable
     texts: list[str] = []
     labels: list[Hashable] = []
     for name in wanted:
-        own = texts_of(name)
-        if not own:
-            continue
-        above = (
-            dict.fromkeys(text for node in way for text in texts_of(node)[:1])
-            for way in _ways(taxonomy, name)
-        )
-        rows = list(dict.fromkeys([*own, *(" ".join([*way, own[0]]) for way in above)]))
+        rows = _rows_about(name, texts_of, _ways(taxonomy, name))
         texts += rows
         labels += [name] * len(rows)
     if not texts:
         raise DataError("label_texts has no text for any class; give texts for the names of classes")
     return LabelRows(texts, labels)
+
+
+def _rows_about(name: Hashable, texts_of: Any, ways: list[list[Hashable]]) -> list[str]:
+    """A class's own texts; then for each way down to it the first texts of the nodes on it, and where they have more
+    all of these, each with the class's first text."""
+    own = texts_of(name)
+    rows = list(own)
+    for way in ways:
+        above = [texts_of(node) for node in way]
+        for said in ([text[0] for text in above if text], [text for some in above for text in some]):
+            if said or own:
+                rows.append(" ".join([*dict.fromkeys(said), *own[:1]]))
+    return list(dict.fromkeys(rows))
 
 
 def _ways(taxonomy: Taxonomy | None, name: Hashable) -> list[list[Hashable]]:
