@@ -80,6 +80,29 @@ def test_a_fit_is_that_of_the_taxonomy_without_them(
     assert [many.explain(X[[row]]).label for row in range(3)] == many.predict(X[:3]).tolist()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("method", "solver"),
+    [
+        ("nhsvm", "dual"),
+        ("nhsvm", "interior"),
+        ("nhsvm", "pegasos"),
+        ("nhsvm", "averaging"),
+        ("softmax", "lbfgs"),
+    ],
+)
+def test_by_each_solver(method: str, solver: str) -> None:
+    X, y = rows(sparse=False)
+    few = fitted(Taxonomy.from_edges(EDGES), method, X, y, solver=solver)
+    many = fitted(Taxonomy.from_edges([*EDGES, *UNUSED]), method, X, y, solver=solver)
+    assert many.certificate_.holds(1e-4) or solver in (
+        "pegasos",
+        "averaging",
+    )  # slow ones: certified all the same
+    assert many.certificate_.primal == pytest.approx(few.certificate_.primal, rel=1e-3)
+    assert set(many.predict_path(X)) == set(few.predict_path(X))
+
+
 def test_few_unused_nodes_are_left_in() -> None:
     X, y = rows(sparse=False)
     tree = Taxonomy.from_edges([*EDGES, ("plant", "ash")])

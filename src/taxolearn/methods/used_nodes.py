@@ -11,7 +11,7 @@ import numpy.typing as npt
 from taxolearn.objective import Objective, Parts
 from taxolearn.solvers import Solution
 from taxolearn.ties import PathSum, on_used_nodes
-from taxolearn.vectors import with_unused_nodes
+from taxolearn.vectors import NodeVectors, with_unused_nodes
 
 _KEPT_AT_NODES = ("structured", "softmax")  # losses whose solvers keep a vector of each node
 _FEW_UNUSED = 2  # nodes for each that is used, up to which another tie is not worth it
@@ -48,10 +48,15 @@ def on_classes_nodes(objective: Objective | Parts) -> tuple[Objective | Parts, U
 def with_all_nodes(objective: Any, solution: Solution, used: Used | None) -> Solution:
     """The solution on the used nodes as one on all nodes of the objective.
 
-    >>> with_all_nodes(None, "as it is", None)
-    'as it is'
+    >>> from taxolearn.losses import Softmax
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.solvers.softmax_rows import solve_softmax_rows
+    >>> from taxolearn.ties import flat
+    >>> solution = solve_softmax_rows(Objective(make_problem([[0.0], [1.0]], ["a", "b"]), Softmax(), flat(2)))
+    >>> with_all_nodes(None, solution, None) is solution
+    True
     """
-    if used is None:
-        return solution
     vectors: Any = solution.vectors
+    if used is None or not isinstance(vectors, NodeVectors):  # vectors of classes know no nodes
+        return solution
     return replace(solution, vectors=with_unused_nodes(vectors, used, objective.tie.paths))
