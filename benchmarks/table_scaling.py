@@ -5,8 +5,8 @@
 RecursiveSVM's objective (squared hinge, pinned root) is solved at shares of the shapes of DMOZ-2011 and SWIKI-2011,
 to a gap of 5e-2 or for a dozen passes, and certified. Every task is timed (CPU), and its bytes are counted as another
 process would get and return them. POINTS is a file with a line per measured size: sizes that it has are not measured
-again, so that the script may be cut and go on. Without --only all are measured, the smallest first, and the page is
-printed; --page writes it of what there is.
+again, so that the script may be cut and go on; table_scaling.jsonl beside this file has those of the page. Without
+--only all are measured, the smallest first, and the page is printed; --page writes it of what there is.
 
 The model: CPU of a phase of one pass is a power of the products of one pricing (entries of X times classes), fitted to
 each phase and shape. It is checked on the largest measured size, fitted to the others only. Workers divide tasks
