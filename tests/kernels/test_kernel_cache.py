@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
@@ -113,3 +115,32 @@ def test_one_process_of_a_machine_compiles_a_kernel(tmp_path, monkeypatch):
 
 def _outer(x):
     return x + 1
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_a_copy_of_the_sources_elsewhere_reads_what_was_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a new environment, or a new clone; with another text it is compiled anew."""
+
+    def from_a_file(place: str, text: str) -> Any:
+        file = tmp_path / place / "kernels" / "sums.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+        spec = importlib.util.spec_from_file_location(f"{__name__}.sums", file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        spec.loader.exec_module(module)
+        return _jit.kernel(module.plus)
+
+    monkeypatch.setattr(_jit, "_cache_folder", lambda: tmp_path / "cache")
+    (tmp_path / "cache").mkdir()
+    text = "def plus(x):\n    return x + 1\n"
+    first = from_a_file("one", text)
+    assert (first(1), len(first.stats.cache_hits)) == (2, 0)
+    second = from_a_file("two", text)
+    assert (second(1), len(second.stats.cache_hits), len(second.stats.cache_misses)) == (2, 1, 0)
+    other = from_a_file("three", text.replace("1", "2"))
+    assert (other(1), len(other.stats.cache_hits)) == (3, 0)

@@ -13,11 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
 from taxolearn.kernels._called import WHOLE_OPTIONS, called_as_part
+from taxolearn.kernels._kept import keep_by_source
 from taxolearn.kernels._remembered import remembered_operators
 
 fcntl: Any
@@ -36,8 +38,10 @@ def kernel(function: Any) -> Any:
     folder = _cache_folder()
     with _numba_keeps_in(folder):
         made = numba.njit(nogil=True, cache=folder is not None, **WHOLE_OPTIONS)(function)
-    if not hasattr(made, "compile"):  # the compiler is off
-        return made
+        if not hasattr(made, "compile"):  # the compiler is off
+            return made
+        if folder is not None:
+            keep_by_source(made)
     _compile_by_itself(made, folder)
     return called_as_part(made)
 
@@ -108,9 +112,10 @@ def on_compilation(tell: Callable[[], None]) -> Iterator[None]:
 def _cache_folder() -> Path | None:
     """Where compiled kernels are kept, or None: with `TAXOLEARN_CACHE=0`, or where nothing can be written.
 
-    The folder is named after a hash of all sources that are compiled. Numba compares a function's own file only, and
-    does not notice a change in a function that it calls from another file (numba #1833): an edited source, or an
-    upgrade, which leaves Numba's files behind, would run old code. So an editable installation may keep kernels, too.
+    The folder is named after a hash of all sources that are compiled, and of the compiler's version. Numba compares a
+    function's own file only, and does not notice a change in a function that it calls from another file (numba #1833):
+    an edited source, or an upgrade, which leaves Numba's files behind, would run old code. So an editable installation
+    may keep kernels, too.
     """
     if os.environ.get("TAXOLEARN_CACHE") in ("", "0"):
         return None
@@ -130,7 +135,7 @@ def _home() -> Path:
 
 
 def _digest(sources: list[Path]) -> str:
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
     for source in sorted(sources):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
