@@ -16,6 +16,7 @@ from taxolearn.kernels import rows as row_kernels
 from taxolearn.kernels.dual_descent import REPORT_CONVERGED, REPORT_DUAL, REPORT_EPOCHS, REPORT_PRIMAL
 from taxolearn.kernels.face_newton import _newton_by_gradients, face_step
 from taxolearn.kernels.rows import DenseRows, SparseRows
+from taxolearn.kernels.working_rows import mark_largest
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.losses.for_kernels import for_kernels
 
@@ -395,7 +396,7 @@ def test_marking_the_largest(values, count, least, marked):
     values = np.array(values)
     before = np.array([(marked >> i) & 1 for i in range(len(values))], dtype=np.uint8)
     marks = before.copy()
-    dual_descent._mark_largest(values, least, count, marks)
+    mark_largest(values, least, count, marks)
     fresh = (marks == 1) & (before == 0)
     could = (before == 0) & (values > least)
     assert np.all(marks[before == 1] == 1)  # what was marked stays

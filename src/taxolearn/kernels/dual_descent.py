@@ -29,6 +29,7 @@ from taxolearn.kernels.loss_steps import (
     loss_value,
 )
 from taxolearn.kernels.rows import add_scores, gather, mean_row_size, n_rows, row_add, row_dot, row_square
+from taxolearn.kernels.working_rows import grow_rows, mark_largest
 
 # columns of the report that a block fills, one row per class
 REPORT_PRIMAL, REPORT_DUAL, REPORT_EPOCHS, REPORT_CONVERGED = 0, 1, 2, 3
@@ -152,42 +153,6 @@ def sweep(
 
 
 @kernel
-def _mark_largest(values, least, count, marks):
-    """Set `marks` at about the `count` largest of the unmarked values above `least` (at all when there are fewer).
-
-    The bar is found by halving an interval: ties and the last halving may leave a few out, which the next round sees.
-    """
-    found = np.empty(values.shape[0], dtype=np.int64)
-    size = 0
-    high = least
-    for i in range(values.shape[0]):
-        if values[i] > least and marks[i] == 0:
-            found[size] = i
-            size += 1
-            high = max(high, values[i])
-    bar = least
-    if size > count:
-        low = least
-        for _ in range(30):
-            bar = 0.5 * (low + high)
-            above = 0
-            for k in range(size):
-                if values[found[k]] > bar:
-                    above += 1
-            if above > count:
-                low = bar
-            elif above < count - count // 4:
-                high = bar
-            else:
-                break
-    left = count
-    for k in range(size):
-        if left > 0 and values[found[k]] >= bar:
-            marks[found[k]] = 1
-            left -= 1
-
-
-@kernel
 def _first_rows(rows, positive_indptr, positive_rows, classes, n_features, state, working):
     """Where each class starts: its positives, the negatives nearest to their centroid, and a random few."""
     width, n = working.shape
@@ -203,7 +168,7 @@ def _first_rows(rows, positive_indptr, positive_rows, classes, n_features, state
         for i in range(n):
             near[i] = scores[i, b]
         wanted = 64 + 2 * (positive_indptr[classes[b] + 1] - positive_indptr[classes[b]])
-        _mark_largest(near, 0.0, wanted, working[b])
+        mark_largest(near, 0.0, wanted, working[b])
         for _ in range(32):
             working[b, _random_below(state[b : b + 1], n)] = 1
 
@@ -245,16 +210,6 @@ def _take(values, chosen):
 
 
 @kernel
-def _grow(losses, least, working):
-    """Take the rows that lose most into the working set, at most doubling it."""
-    size = 0
-    for i in range(working.shape[0]):
-        if working[i] != 0:  # adding the bytes themselves would wrap around with the compiler off
-            size += 1
-    _mark_largest(losses, least, max(256, size), working)
-
-
-@kernel
 def _set_class(positives, row_weight, positive_weight, negative_weight, sign, cost):
     """Signs and costs of all rows for one class."""
     for i in range(sign.shape[0]):
@@ -266,13 +221,24 @@ def _set_class(positives, row_weight, positive_weight, negative_weight, sign, co
 
 
 @kernel
-def _interior_start(rows, sign, cost, bias_feature, w, bias, dual):
-    """A small dual for every row, for losses whose dual lives inside its bounds (Yu, Huang, Lin 2011)."""
+def _begin(loss, interior, rows, sign, cost, bias_feature, w, bias, dual):
+    """Weights and bias of the duals that a class begins with, in their bounds; whether any was given.
+
+    Where duals live inside their bounds none begins at zero, but at a small one (Yu, Huang, Lin 2011).
+    """
+    given = False
     for i in range(dual.shape[0]):
+        d = 0.0
         if cost[i] > 0.0:
-            dual[i] = min(1e-3 * cost[i], 1e-8)
-            row_add(rows, i, dual[i] * sign[i], w)
-            bias[0] += dual[i] * sign[i] * bias_feature
+            d = min(dual[i], dual_upper(loss, cost[i]))
+            given |= d > 0.0
+            if interior and d == 0.0:
+                d = min(1e-3 * cost[i], 1e-8)
+        dual[i] = d
+        if d != 0.0:
+            row_add(rows, i, d * sign[i], w)
+            bias[0] += d * sign[i] * bias_feature
+    return given
 
 
 @kernel
@@ -302,7 +268,7 @@ def solve_block(
     loss, sparse_dual, rows, squares, positive_indptr, positive_rows, classes, row_weight, positive_weight,
     negative_weight, bias_feature, tol, max_epochs, seed, stop, weights, biases, duals, report,
 ) -> None:  # fmt: skip
-    """Solve the one-vs-rest problems of `classes`.
+    """Solve the one-vs-rest problems of `classes`, from the given duals on.
 
     Fills weights (block x features), biases, duals (block x rows) and the report. Few rows need no choice of the first
     ones, and its kernel is not compiled for them.
@@ -314,6 +280,7 @@ def solve_block(
     working = np.full((len(classes), n), not grow, dtype=np.uint8)
     if grow:
         _first_rows(rows, positive_indptr, positive_rows, classes, weights.shape[1], state, working)
+        working[duals > 0.0] = 1
     _solve_block(
         loss, sparse_dual, rows, squares, positive_indptr, positive_rows, classes, row_weight, positive_weight,
         negative_weight, bias_feature, tol, max_epochs, state, grow, working, stop, weights, biases, duals, report,
@@ -341,8 +308,10 @@ def _solve_block(
             c = classes[b]
             positives = positive_rows[positive_indptr[c] : positive_indptr[c + 1]]
             _set_class(positives, row_weight, positive_weight[c], negative_weight[c], sign, cost)
-            if first and not sparse_dual:
-                _interior_start(rows, sign, cost, bias_feature, weights[b], biases[b : b + 1], duals[b])
+            if first:
+                bias = biases[b : b + 1]
+                if _begin(loss, not sparse_dual, rows, sign, cost, bias_feature, weights[b], bias, duals[b]):
+                    continue  # it may be solved: all rows are looked at first
             chosen = _where(working[b], cost)
             dual = _take(duals[b], chosen)
             report[b, REPORT_EPOCHS] += sweep(
@@ -385,7 +354,7 @@ def _solve_block(
                 # once it holds every row that matters, one run of sweeps goes to the end
                 goals[b] = max(0.5 * tol * primal, 0.1 * outside)
                 if grow:
-                    _grow(losses, 0.01 * tol * primal / n, working[b])
+                    grow_rows(losses, 0.01 * tol * primal / n, working[b])
                 unsolved[left] = b
                 left += 1
         unsolved = unsolved[:left]

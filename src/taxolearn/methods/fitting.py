@@ -318,7 +318,7 @@ class CertifiedClassifier(VectorClassifier):
         def tell(progress: Progress, dual: Callable[[], sp.csr_array]) -> None:
             if watch is not None:
                 watch(progress, dual)
-            if folder.due() or progress.gap <= self.tol:
+            if folder.due() or (progress.complete and progress.gap <= self.tol):
                 folder.write(dual())
 
         return start, tell

@@ -68,6 +68,15 @@ class Progress(NamedTuple):
         """
         return (self.primal - self.dual) / self.primal if self.primal > 0 else 0.0
 
+    @property
+    def complete(self) -> bool:
+        """Whether the bounds are those of the whole objective, and not of the first parts of it.
+
+        >>> Progress(0.0, 1, 0.0, 0.0).complete, Progress(0.0, 1, 0.0, 0.0, total=2).complete
+        (True, False)
+        """
+        return self.total is None or self.done >= self.total
+
 
 # told after each pass, from the calling thread: the progress, and how to make the duals so far
 Watch = Callable[[Progress, Callable[[], sp.csr_array]], None]

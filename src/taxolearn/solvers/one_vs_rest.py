@@ -21,12 +21,14 @@ from taxolearn.solvers.base import (
     Status,
     Watch,
     check_requirements,
+    check_start,
     status_of,
 )
+from taxolearn.solvers.begun import in_bounds, vectors_of
 from taxolearn.solvers.side_by_side import DenseRows, solve_side_by_side, suits_side_by_side
 from taxolearn.vectors import ClassVectors
 
-REQUIRES = Requires(("margin",), paths=True, independent=True, starts=False)
+REQUIRES = Requires(("margin",), paths=True, independent=True)
 LIMITS = Limits(tol=1e-4)  # unless the caller gives others
 
 _BLOCK_CLASSES = 16  # classes that one read of X prices
@@ -37,7 +39,19 @@ _LIGHT_SIDE = 2**18  # rows x features x classes that take a few milliseconds si
 _ONE_THREAD = 2**18  # multiplications for which BLAS takes one thread anyway
 _LIGHT_STEPS = 2**24  # multiply-adds that take some 10 ms
 
-Block = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.int64]
+
+
+class Block(NamedTuple):
+    """Some classes, and the duals that they begin with, block x rows; None: zero.
+
+    Where classes are solved side by side they begin with weights and biases.
+    """
+
+    classes: Ids
+    dual: sp.csr_array | None
+    coef: Any = None
+    biases: Any = None
 
 
 class Shared(NamedTuple):
@@ -81,8 +95,8 @@ def solve_one_vs_rest(
     Needs a loss of the margin and the tie of classes that have nothing in common (`flat`), and takes no prior of the
     biases. Each class stops at a relative gap of `tol` or after `max_iter` epochs. With two classes of one label per
     row only one problem is solved: the other is its mirror image. A class without a weighted row has no losses: its
-    vector is zero, and its intercept says no. Every solve begins at zero, whatever `start` is; `watch` is told after
-    each block of classes.
+    vector is zero, and its intercept says no. Classes begin with the dual of `start`, if there is one, and where they
+    are solved side by side with the vectors of its state; `watch` is told after each block of classes.
 
     >>> from taxolearn.losses import Hinge
     >>> from taxolearn.problem import make_problem
@@ -94,7 +108,9 @@ def solve_one_vs_rest(
     """
     check_requirements("one_vs_rest", REQUIRES, objective)
     _check_penalty(objective)
-    return _OneVsRest(objective, limits).solve(watch)
+    start = start or Start(None)
+    check_start(start.dual, (objective.problem.n_classes, objective.problem.n_rows))
+    return _OneVsRest(objective, limits, start).solve(watch)
 
 
 def _check_penalty(objective: Objective) -> None:
@@ -107,14 +123,18 @@ def _check_penalty(objective: Objective) -> None:
         )
 
 
-def solve_classes(shared: Shared, classes: Block, clock: Clock) -> SolvedBlock:
+def solve_classes(shared: Shared, block: Block, clock: Clock) -> SolvedBlock:
     """Solve the problems of some classes, each against the rest."""
     from taxolearn.kernels import dual_descent
     from taxolearn.losses.for_kernels import for_kernels
 
+    classes = block.classes
     weights = np.zeros((len(classes), shared.n_features))
     biases = np.zeros(len(classes))
-    duals = np.zeros((len(classes), len(shared.squares)))
+    if block.dual is None:
+        duals = np.zeros((len(classes), len(shared.squares)))
+    else:
+        duals = block.dual.toarray().astype(np.float64, order="C", copy=False)
     report = np.zeros((len(classes), dual_descent.REPORT_WIDTH))
     dual_descent.solve_block(
         for_kernels(shared.loss),
@@ -142,12 +162,12 @@ def solve_classes(shared: Shared, classes: Block, clock: Clock) -> SolvedBlock:
     )
 
 
-def solve_dense_classes(shared: DenseRows, classes: Block, clock: Clock) -> SolvedBlock:
+def solve_dense_classes(shared: DenseRows, block: Block, clock: Clock) -> SolvedBlock:
     """Solve the problems of some classes side by side."""
     from taxolearn.kernels import dual_descent
 
-    found = solve_side_by_side(shared, classes, clock)
-    report = np.zeros((len(classes), dual_descent.REPORT_WIDTH))
+    found = solve_side_by_side(shared, block.classes, clock, block.coef, block.biases)
+    report = np.zeros((len(block.classes), dual_descent.REPORT_WIDTH))
     report[:, dual_descent.REPORT_PRIMAL], report[:, dual_descent.REPORT_DUAL] = found.primal, found.lower
     report[:, dual_descent.REPORT_EPOCHS], report[:, dual_descent.REPORT_CONVERGED] = (
         found.steps,
@@ -197,23 +217,49 @@ def _share(objective: Objective, limits: Limits, sparse: bool) -> Shared:
 class _OneVsRest:
     """One solve: which classes are solved, and where their answers are collected."""
 
-    def __init__(self, objective: Objective, limits: Limits) -> None:
+    def __init__(self, objective: Objective, limits: Limits, start: Start) -> None:
         from taxolearn.kernels import dual_descent
 
         self.kernels, self.objective, self.limits = dual_descent, objective, limits
+        self.begun = None if start.dual is None else in_bounds(objective, sp.csr_array(start.dual))
+        self.given = start.state
         problem = self.problem = objective.problem
         counted = problem.counted
         self.mirrored = problem.n_classes == 2 and not problem.labels.multilabel and bool(counted.all())
-        self.solved: Block = np.array([1]) if self.mirrored else np.flatnonzero(counted)
+        self.solved: Ids = np.array([1]) if self.mirrored else np.flatnonzero(counted)
         self.sparse = len(self.solved) * problem.n_features * 8 > _DENSE_BYTES
         self.side_by_side = not self.sparse and suits_side_by_side(objective)
         self.coef = np.zeros((0 if self.sparse else problem.n_classes, problem.n_features))
         self.biases = np.zeros(problem.n_classes)
         self.report = np.zeros((problem.n_classes, dual_descent.REPORT_WIDTH))
+        self.groups: list[Ids] = []
         self.duals: dict[int, sp.csr_array] = {}  # by the first class of their block
         self.sparse_coefs: dict[int, sp.csr_array] = {}
 
     def blocks(self, n_workers: int) -> list[Block]:
+        """Groups of classes with what they begin with."""
+        self.groups = self._groups(n_workers)
+        if self.begun is None:
+            return [Block(some, None) for some in self.groups]
+        if not self.side_by_side:
+            return [Block(some, self.begun[some]) for some in self.groups]
+        vectors = (
+            self._given(some) or vectors_of(self.objective, some, self.begun[some]) for some in self.groups
+        )
+        return [Block(some, None, *found) for some, found in zip(self.groups, vectors, strict=True)]
+
+    def _given(self, classes: Ids) -> tuple[Any, Any] | None:
+        """Vectors that a fit with another C left: they are closer than those of its duals, which grow with C."""
+        given, feature = self.given, self.objective.bias_feature
+        if (
+            not self.side_by_side
+            or not isinstance(given, ClassVectors)
+            or given.coef.shape != self.coef.shape
+        ):
+            return None
+        return given.coef[classes], given.intercept[classes] / feature if feature else np.zeros(len(classes))
+
+    def _groups(self, n_workers: int) -> list[Ids]:
         """Classes in groups: large enough to share reads of X, small enough for memory and for all workers."""
         if self.side_by_side:  # products of all at once; several blocks for memory and for all workers only
             fit = max(1, _SIDE_NUMBERS // max(1, self.problem.n_rows))
@@ -239,7 +285,7 @@ class _OneVsRest:
         with self.limits.run() as run:
 
             def collect(block: Block, found: SolvedBlock) -> None:
-                self._put(block, found)
+                self._put(block.classes, found)
                 primal, dual = report[:, kernels.REPORT_PRIMAL].sum(), report[:, kernels.REPORT_DUAL].sum()
                 done = sum(duals.shape[0] for duals in self.duals.values())
                 history.append(
@@ -260,6 +306,10 @@ class _OneVsRest:
                 shared = run.share(_share(self.objective, self.limits, self.sparse))
                 run.map(solve_classes, shared, blocks, collect, light=self.is_light(), **where)
             outcome = run.outcome
+        for classes, dual in self._unsolved():
+            coef, biases = self._given(classes) or vectors_of(self.objective, classes, dual)
+            coef = coef.toarray() if sp.issparse(coef) and not self.sparse else coef
+            self._put(classes, SolvedBlock(coef, biases, dual, report[classes]))
         converged = bool(np.all(report[self.solved, kernels.REPORT_CONVERGED] > 0))
         iterations = int(report[:, kernels.REPORT_EPOCHS].max())
         status = status_of(converged, outcome)
@@ -267,15 +317,20 @@ class _OneVsRest:
             status = Status.ROUNDING  # no limit ended the steps: another solver may know better
         return Solution(self.vectors(), self.dual(), status, iterations, history)
 
-    def _put(self, block: Block, found: SolvedBlock) -> None:
-        first = int(block[0])
+    def _put(self, classes: Ids, found: SolvedBlock) -> None:
+        first = int(classes[0])
         if self.sparse:
             self.sparse_coefs[first] = found.coef
         else:
-            self.coef[block] = found.coef
-        self.biases[block] = found.biases
+            self.coef[classes] = found.coef
+        self.biases[classes] = found.biases
         self.duals[first] = found.dual
-        self.report[block] = found.report
+        self.report[classes] = found.report
+
+    def _unsolved(self) -> list[tuple[Ids, sp.csr_array]]:
+        """Classes that were not solved yet, with the duals that they begin with."""
+        begun, left = self.begun, (some for some in self.groups if int(some[0]) not in self.duals)
+        return [] if begun is None else [(some, begun[some]) for some in left]
 
     def vectors(self) -> ClassVectors:
         """Of all classes; those that were never begun have zeros."""
@@ -296,7 +351,8 @@ class _OneVsRest:
 
     def dual(self) -> sp.csr_array:
         """The duals so far, classes x rows."""
-        return self._whole(self.duals, self.problem.n_rows, 1.0)
+        begun = {int(classes[0]): dual for classes, dual in self._unsolved()}
+        return self._whole(self.duals | begun, self.problem.n_rows, 1.0)
 
     def _whole(self, parts: dict[int, sp.csr_array], width: int, mirror: float) -> sp.csr_array:
         """One matrix of blocks of classes, zero for classes of none; of two classes the first is `mirror` times the

@@ -80,8 +80,11 @@ def suits_side_by_side(objective: Objective) -> bool:
     return problem.n_features <= _MOST_FEATURES
 
 
-def solve_side_by_side(shared: DenseRows, classes: Ids, clock: Clock) -> SolvedSide:
-    """Solve the problems of some classes, each against the rest.
+def solve_side_by_side(
+    shared: DenseRows, classes: Ids, clock: Clock, coef: Array | None = None, biases: Array | None = None
+) -> SolvedSide:
+    """Solve the problems of some classes, each against the rest, from the given weights and biases on where these are
+    better than zeros.
 
     L-BFGS comes first, in single precision where that saves time; classes that take more steps of it than Newton's
     method would cost are left to that.
@@ -89,6 +92,9 @@ def solve_side_by_side(shared: DenseRows, classes: Ids, clock: Clock) -> SolvedS
     with np.errstate(all="ignore"):
         n, d = shared.X.shape
         z = np.zeros((d + 1, len(classes)))
+        if coef is not None:
+            z[:-1], z[-1] = coef.T, biases
+            z[:, ~_Side(shared, classes, z).is_below_zero()] = 0.0
         patience, steps = int(_NEWTON_STEPS * _newton_cost(n, d)), 0
         if patience >= _LEAST_STEPS and shared.X.size * len(classes) >= _SINGLE_SIZE:
             first = _Side(shared, classes, z.astype(np.float32))
@@ -168,6 +174,14 @@ class _Side:
         shape = (self.X.shape[1], n_classes)
         self.metric = RowMetric(self.X, self.shared.bias_feature, shape, True, n_classes)
         return bool(self.metric.is_finite and np.isfinite(self.losses).all())
+
+    def is_below_zero(self) -> npt.NDArray[np.bool_]:
+        """Whether the objective of each class is lower than with vectors of zero."""
+        value = self.shared.loss.value
+        here = np.einsum("ij,ij->j", self.cost, value(self.scores * self.sign)) + 0.5 * _columns(
+            self.z, self.z
+        )
+        return np.asarray(here < self.cost.sum(axis=0) * value(np.zeros(1)))
 
     def _scores(self, z: Floats) -> Floats:
         scores = self.X @ z[:-1]
