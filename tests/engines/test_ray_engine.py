@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -365,6 +366,23 @@ def test_a_fit_whose_driver_was_killed_goes_on_from_its_checkpoint(cluster, on_r
     assert resumed.history_[0].dual > first.history_[0].dual
 
 
+def test_a_head_that_comes_back_in_time_is_waited_for(monkeypatch):
+    monkeypatch.setattr(ray_engine, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(ray_engine, "_HEAD_SECONDS", 0.05)
+    with socket.create_server((LOOPBACK, 0)) as server:
+        place = server.getsockname()
+        head = ray_engine._Head(f"{LOOPBACK}:{place[1]}")
+        head.check()
+    head.check()  # gone, but not for long
+    with socket.create_server(place):
+        time.sleep(0.06)
+        head.check()
+    head.check()
+    time.sleep(0.06)
+    with pytest.raises(EngineError, match=r"^the head of the Ray cluster at 127\.0\.0\.1:.* is gone"):
+        head.check()
+
+
 def test_a_straggler_changes_no_digit(cluster, on_ray, undisturbed):
     def halt(found: dict[int, Any]) -> int:
         pid = next(iter(found))
@@ -388,7 +406,7 @@ def test_a_task_that_dies_for_want_of_memory_is_done_again(how, on_ray, tmp_path
 
 
 def test_a_killed_worker_and_a_killed_node_change_no_digit(cluster, on_ray):
-    """The last test: it takes a node from the cluster."""
+    """The last test but one: it takes a node from the cluster."""
     accurate = {"tol": 0.005}  # many passes: there is work left to do when the node goes
     with taxolearn.engine("threads", n_jobs=NODES):
         undisturbed = certified(recursive(**accurate).fit(DATA.X, DATA.y))
@@ -412,3 +430,22 @@ def test_a_killed_worker_and_a_killed_node_change_no_digit(cluster, on_ray):
     while (alive := sum(node["Alive"] for node in ray.nodes())) == NODES and time.monotonic() < end:
         time.sleep(0.1)
     assert alive == NODES - 1
+
+
+def test_a_fit_that_lost_the_head_of_its_cluster_ends(cluster, on_ray, tmp_path, monkeypatch):
+    """The last test: there is no cluster after it. Ray itself would wait for ever."""
+    monkeypatch.setattr(ray_engine, "_HEAD_SECONDS", 1.0)
+    head = cluster.head_node.all_processes["gcs_server"][0].process.pid
+    folder = tmp_path / "duals"
+
+    def kill() -> None:
+        while not (folder / "model.json").exists():
+            time.sleep(0.01)
+        os.kill(head, signal.SIGKILL)
+
+    threading.Thread(target=kill, daemon=True).start()
+    model = recursive(tol=1e-12, checkpoint=folder, checkpoint_seconds=1e-9)
+    with pytest.raises(
+        EngineError, match="is gone; start the cluster again, and a fit with `checkpoint` goes on"
+    ):
+        model.fit(DATA.X, DATA.y)

@@ -7,6 +7,7 @@ import os
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -22,6 +23,8 @@ from taxolearn.errors import EngineError
 _RETRIES = 8  # of a task whose worker died
 _PER_WORKER = 2  # tasks handed out per worker: the next one is there when one ends
 _ANSWER_SECONDS = 10.0  # for the first answer of a cluster
+_HEAD_SECONDS = 60.0  # that the head of a cluster may be silent: where it is kept twice, another takes over
+_LOOK_SECONDS = 2.0  # between two looks whether it is there, while no task ends
 _LARGE_BYTES = 2**20  # arrays from this size on go back to the system when they are freed
 
 _LOCK = threading.Lock()
@@ -64,6 +67,7 @@ class RayEngine(Keeping):
             raise
         cores = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         self.n_workers = cores if n_jobs is None or n_jobs < 0 else min(cores, worker_count(n_jobs))
+        self._head = _Head(self._ray.get_runtime_context().gcs_address)
         self._task = self._ray.remote(work).options(
             max_retries=_RETRIES, num_cpus=1, retry_exceptions=[MemoryError]
         )
@@ -145,6 +149,8 @@ class RayEngine(Keeping):
 
         def wait(tickets: Iterable[Any], seconds: float) -> Iterable[Any]:
             done, _ = ray.wait(list(tickets), timeout=seconds)
+            if not done:
+                self._head.check()
             return done  # type: ignore[no-any-return]
 
         def result(ticket: Any) -> Any:
@@ -167,6 +173,32 @@ class RayEngine(Keeping):
 
         workers = Workers(_PER_WORKER * self.n_workers, begin, wait, result, stop, stop)
         return hand_out(workers, tasks, clock, on_result)
+
+
+class _Head:
+    """Whether the head of a cluster is there: without it Ray waits for its tasks for ever."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._looked, self._silent_since = time.monotonic(), float("inf")
+
+    def check(self) -> None:
+        """Raise when it has not been there for too long."""
+        now = time.monotonic()
+        if now < self._looked + _LOOK_SECONDS:
+            return
+        self._looked = now
+        host, _, port = self._address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()
+            self._silent_since = float("inf")
+        except OSError as error:
+            self._silent_since = min(self._silent_since, now)
+            if time.monotonic() >= self._silent_since + _HEAD_SECONDS:
+                raise EngineError(
+                    f"the head of the Ray cluster at {self._address} is gone; start the cluster again, and a fit with "
+                    "`checkpoint` goes on from its last pass"
+                ) from error
 
 
 def work(expected: Any, packed: bytes, seconds: float | None, *values: Any) -> bytes:
