@@ -153,6 +153,15 @@ def test_a_gap_below_rounding_ends():
     assert abs(solution.history[-1].gap) < 1e-11
 
 
+def test_projected_duals_keep_to_the_cost_however_far_they_come_from():
+    rng = np.random.default_rng(0)
+    cost = np.append(rng.random(200) + 0.1, 0.0)
+    duals, at_cost = project(rng.normal(size=(201, 5)) * 1e8 + 1.0, cost)
+    assert np.max(duals.sum(axis=1) - cost) < 1e-15
+    assert not duals[-1].any()
+    assert at_cost[duals.any(axis=1)].all()
+
+
 def test_what_it_cannot_do_is_said():
     problem = make_problem([[0.0], [1.0]], ["a", "b"])
     sparse = make_problem(sp.csr_array([[0.0], [1.0]]), ["a", "b"])

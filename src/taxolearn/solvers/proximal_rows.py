@@ -26,7 +26,10 @@ def project(wanted: Array, cost: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         number = np.arange(1, falling.shape[1] + 1)
         kept = np.maximum(1, np.sum(falling * number > over, axis=1))
         shift = over[np.arange(len(rows)), kept - 1] / kept
-        duals[rows] = np.maximum(duals[rows] - shift[:, None], 0.0)
+        found = np.maximum(duals[rows] - shift[:, None], 0.0)
+        # a shift far above the cost leaves its rounding, by which the sum would pass the cost
+        sums = found.sum(axis=1)
+        duals[rows] = found * np.divide(cost[rows], sums, out=np.ones_like(sums), where=sums > 0)[:, None]
     return duals, at_cost
 
 
