@@ -196,7 +196,7 @@ def test_lambda_by_leave_one_out() -> None:
 
 
 def test_leave_one_out_of_too_many_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("taxolearn.solvers.choice._MOST_DECOMPOSED", 5)
+    monkeypatch.setattr("taxolearn.solvers.choice.MOST_DECOMPOSED", 5)
     X, y = data()
     with pytest.raises(
         DataError, match=r"lambda_='loo' needs a decomposition, and X has 24 rows and 6 features"

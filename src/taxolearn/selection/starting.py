@@ -13,29 +13,63 @@ from taxolearn.methods.one_vs_rest_logistic import OneVsRestLogistic
 from taxolearn.methods.one_vs_rest_svm import OneVsRestSVM
 from taxolearn.methods.recursive_logistic import RecursiveLogistic
 from taxolearn.methods.recursive_svm import RecursiveSVM
+from taxolearn.methods.taxonomy_ridge import TaxonomyRidge
 from taxolearn.methods.top_down_svm import TopDownSVM
+from taxolearn.problem import Problem
 from taxolearn.selection.attempts import Candidate
 from taxolearn.selection.search import C_RANGE, STEP
+from taxolearn.solvers.choice import MOST_DECOMPOSED
 from taxolearn.structure import Taxonomy
 
 _INTERCEPT = (
     3.0  # lengths of a row; with one, intercepts of dense rows were held back, beyond three nothing is gained
 )
+_KERNEL = "rbf"
+_MOST_PRODUCTS = 2**35  # rows x rows x (features or classes, whichever are more): half a minute
 
 
-def starting_candidates(taxonomy: Taxonomy | None, several: bool, **parameters: Any) -> list[Candidate]:
+def starting_candidates(
+    taxonomy: Taxonomy | None, several: bool, problem: Problem | None = None, **parameters: Any
+) -> list[Candidate]:
     """Few methods of which one is good wherever any was, each with the C that a search begins at
     for rows of length one.
 
     One label per row: the SVM of one class against the rest, on trees the same at each node, the normalized
     hierarchical SVM, softmax regression (which is multinomial logistic regression), and the same tied to the parents;
     without a taxonomy the multi-class SVM and softmax. Several: SVM and logistic regression of one class against the
-    rest, and the SVM tied to the parents.
+    rest, and the SVM tied to the parents. Where the rows of the problem are dense and few, one method with a
+    kernel, too.
     What is quick, and seldom far behind, comes first. `parameters` go to all.
 
+    >>> from taxolearn.problem import make_problem
     >>> [type(one.estimator).__name__ for one in starting_candidates(None, several=False)]
     ['OneVsRestSVM', 'MulticlassSVM', 'RecursiveLogistic']
+    >>> starting_candidates(None, False, make_problem(np.eye(3), list("abc")))[-1].estimator
+    TaxonomyRidge(kernel='rbf')
     """
+    linear = _linear(taxonomy, several, **parameters)
+    return linear if problem is None else [*linear, *_curved(taxonomy, several, problem, **parameters)]
+
+
+def _curved(taxonomy: Taxonomy | None, several: bool, problem: Problem, **parameters: Any) -> list[Candidate]:
+    """What draws curved borders between classes: it needs the products of all rows, so these must be few."""
+    X = problem.X
+    if not isinstance(X, np.ndarray):
+        return []  # words are many, and hardly gain by it
+    if len(X) ** 2 * max(X.shape[1], int(problem.counted.sum())) > _MOST_PRODUCTS:
+        return []
+    if len(X) <= MOST_DECOMPOSED:  # one decomposition for every C
+        return [Candidate(TaxonomyRidge(taxonomy, kernel=_KERNEL, **parameters), 1.0, dear=True)]
+    if several:
+        return []
+    if taxonomy is None:
+        return [Candidate(MulticlassSVM(kernel=_KERNEL, **parameters), 4.0, trial_tol=5e-2, dear=True)]
+    parameters["empty_classes"] = "drop"
+    normalized = NormalizedHierarchicalSVM(taxonomy, kernel=_KERNEL, **parameters)
+    return [Candidate(normalized, 4.0, trial_tol=5e-2, dear=True)]
+
+
+def _linear(taxonomy: Taxonomy | None, several: bool, **parameters: Any) -> list[Candidate]:
     svm = Candidate(OneVsRestSVM(taxonomy, **parameters), 1.0, plain=True)
     if several:
         logistic = Candidate(OneVsRestLogistic(taxonomy, **parameters), 16.0, plain=True)
@@ -62,7 +96,8 @@ def starting_candidates(taxonomy: Taxonomy | None, several: bool, **parameters: 
 
 def scaled(candidates: list[Candidate], X: Any) -> list[Candidate]:
     """The same for rows as long as these: scores grow with the square of their length, so C begins lower; and
-    intercepts are a feature that is three times as long, so that they hardly count in the penalty.
+    intercepts are a feature that is three times as long, so that they hardly count in the penalty. In the space of the
+    kernel rows have length one.
 
     >>> import numpy as np
     >>> found = scaled([Candidate(OneVsRestSVM(), 1.0)], np.full((3, 4), 2.0))[0]
@@ -79,5 +114,7 @@ def scaled(candidates: list[Candidate], X: Any) -> list[Candidate]:
             estimator=one.estimator.set_params(intercept_scaling=_INTERCEPT * length),
             C=float(np.clip(one.C * STEP**-power, low, high)),
         )
+        if getattr(one.estimator, "kernel", None) is None
+        else one
         for one in candidates
     ]

@@ -215,7 +215,7 @@ class TaxonomyClassifier(VectorClassifier):
         except DataError:  # every class has a single row
             return None
         common = {"tol": self.tol, "random_state": seed, "n_jobs": self.n_jobs}
-        candidates = scaled(starting_candidates(taxonomy, several, **common), problem.X)
+        candidates = scaled(starting_candidates(taxonomy, several, problem, **common), problem.X)
         decisions = _DECISIONS_OF_SETS if several else _DECISIONS if taxonomy is not None else ("best",)
         if several and taxonomy is not None and not labels_are_closed(problem):
             decisions = (*decisions, _DECISION_OF_OPEN_SETS)

@@ -27,7 +27,7 @@ _MOST_WORK = 2**29  # multiplications of a step by dense linear algebra; 30 such
 # of these losses ascent on the duals may take hundreds of passes; up to this work a step of an interior point takes a
 # few milliseconds, and a dozen of them are enough
 _SLOW_ASCENT, _TINY_WORK = ("structured", "siblings"), 2**21
-_MOST_DECOMPOSED = 4096  # rows or features, whichever are fewer: a decomposition takes about 20 seconds
+MOST_DECOMPOSED = 4096  # rows or features, whichever are fewer: a decomposition takes about 20 seconds
 _MOST_PRICED = 2**22  # rows x classes, and classes, for which a dozen arrays are kept,
 _MOST_COVARIANCE = 2**10  # and whose covariance is inverted in a fraction of a second
 _MOST_CURVATURE = 2**24  # numbers in the second derivatives of all rows: 128 MB
@@ -304,7 +304,7 @@ def decomposes(problem: Problem) -> bool:
     True
     """
     fewest = problem.n_rows if problem.products is not None else min(problem.n_rows, problem.n_features + 1)
-    return fewest <= _MOST_DECOMPOSED
+    return fewest <= MOST_DECOMPOSED
 
 
 def _is_small(problem: Problem) -> bool:
