@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import taxolearn
 from taxolearn import OneVsRestSVM, Taxonomy, TaxonomyClassifier
 from taxolearn.problem import make_problem
-from taxolearn.selection import taxonomy_classifier
+from taxolearn.selection import starting, taxonomy_classifier
 from taxolearn.selection.budget import Budget
 from taxolearn.selection.measures import Measure
 from taxolearn.selection.row_labels import RowLabels
 from taxolearn.selection.search import Candidate, Race
-from taxolearn.selection.starting import starting_candidates
+from taxolearn.selection.starting import scaled, starting_candidates
 
 TREE = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Plant/Oak", "Plant/Elm"])
 DAG = Taxonomy.from_edges([("all", "a"), ("all", "b"), ("a", "c"), ("b", "c"), ("b", "d")])
@@ -38,6 +39,63 @@ def test_a_top_down_svm_is_tried_where_the_way_to_a_class_is_one() -> None:
     assert "TopDownSVM" not in names(DAG, several=False)
     assert "TopDownSVM" not in names(None, several=False)
     assert "TopDownSVM" not in names(TREE, several=True)
+
+
+def curved(X: Any, y: Any, taxonomy: Taxonomy | None = None) -> list[str]:
+    problem = make_problem(X, y, taxonomy, build=True)
+    every = starting_candidates(taxonomy, problem.labels.multilabel, problem)
+    kernels = [getattr(one.estimator, "kernel", None) for one in every]
+    assert not any(kernels[: len(names(taxonomy, problem.labels.multilabel))])
+    return [type(one.estimator).__name__ for one, kernel in zip(every, kernels, strict=True) if kernel]
+
+
+def test_a_kernel_is_tried_on_dense_rows_that_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = rows()
+    several = [[name] for name in y]
+    assert curved(X, y, TREE) == curved(X, several, TREE) == curved(X, y) == ["TaxonomyRidge"]
+    assert curved(sp.csr_array(X), y, TREE) == []
+    monkeypatch.setattr(starting, "MOST_DECOMPOSED", len(y) - 1)
+    assert curved(X, y, TREE) == ["NormalizedHierarchicalSVM"]
+    assert curved(X, y) == ["MulticlassSVM"]
+    assert curved(X, several, TREE) == []
+    monkeypatch.setattr(starting, "_MOST_PRODUCTS", len(y) ** 2 * 5)
+    assert curved(X, y, TREE) == ["NormalizedHierarchicalSVM"]
+    monkeypatch.setattr(starting, "_MOST_PRODUCTS", len(y) ** 2 * 5 - 1)
+    assert curved(X, y, TREE) == []
+
+
+def test_rows_of_a_kernel_have_a_length_of_their_own() -> None:
+    X, y = rows()
+    told = scaled(starting_candidates(TREE, False, make_problem(100.0 * X, y, TREE)), 100.0 * X)
+    assert told[-1].C == 1.0
+    assert told[-1].estimator.intercept_scaling == OneVsRestSVM().intercept_scaling
+    assert told[0].C < 1e-3
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one label", "several labels"])
+def test_borders_that_are_circles_are_learned_with_a_kernel(several: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y: Any = np.array(["Cat", "Dog", "Oak", "Elm"])[np.digitize(np.hypot(*X.T), (0.7, 1.2, 1.7))]
+    if several:
+        y = [[name] if name != "Dog" else [name, "Elm"] for name in y.tolist()]  # sorted, as answers are
+    model = TaxonomyClassifier(TREE, random_state=0).fit(X[:150], y[:150])
+    assert type(model.estimator_).__name__ == "TaxonomyRidge"
+    assert model.certificate_.holds(model.tol)
+    told, linear = (one.predict(X[150:]) for one in (model, OneVsRestSVM(TREE).fit(X[:150], y[:150])))
+    right, by_lines = (
+        np.mean(
+            [
+                np.atleast_1d(a).tolist() == np.atleast_1d(b).tolist()
+                for a, b in zip(one, y[150:], strict=True)
+            ]
+        )
+        for one in (told, linear)
+    )
+    assert right > 0.7 > 0.4 > by_lines
+    model.save(tmp_path / "model")
+    again = taxolearn.load(tmp_path / "model").predict(X[150:])
+    assert [np.atleast_1d(one).tolist() for one in again] == [np.atleast_1d(one).tolist() for one in told]
 
 
 def test_what_is_dear_comes_when_the_others_are_done() -> None:

@@ -83,7 +83,7 @@ def test_recursive_regularization_with_likelihoods() -> None:
     # rows of text: coordinate descent is several times faster, unless high precision is asked for
     assert chosen(posed(TREE, Logistic(), sp.csr_array), LIMITS) == "descent"
     assert chosen(posed(TREE, Logistic(), sp.csr_array), Limits(tol=1e-6)) == "newton"
-    assert chosen(posed(TREE, Softmax(), sp.csr_array), LIMITS) == "softmax_rows"
+    assert chosen(posed(TREE, Softmax(), sp.csr_array), LIMITS) == "rows_then_newton"
     assert chosen(posed(TREE, Softmax()), LIMITS, "descent") == "softmax_rows"
     assert chosen(posed(TREE, Softmax(), sp.csr_array), Limits(tol=1e-6)) == "newton"
 

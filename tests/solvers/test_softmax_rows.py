@@ -17,7 +17,16 @@ from taxolearn.kernels import softmax_rows as kernels
 from taxolearn.losses.softmax import Softmax
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Limits, Start, Status, softmax_rows, solve_newton, solve_softmax_rows
+from taxolearn.solvers import (
+    Limits,
+    Start,
+    Status,
+    rows_then_newton,
+    softmax_rows,
+    solve_newton,
+    solve_softmax_rows,
+)
+from taxolearn.solvers.rows_then_newton import solve_rows_then_newton
 from taxolearn.ties import flat
 
 LOSS = Softmax()
@@ -122,6 +131,45 @@ def test_limits_are_reported():
     assert certificate.dual < certificate.primal
     late, _ = solved(CASES["tree, root pinned"], tol=-1.0, max_iter=10**9, max_seconds=0.3)
     assert late.status is Status.TIME_LIMIT
+
+
+def creeping():
+    """Rows that an intercept tells apart, which hardly counts in the penalty, at a large C."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.normal(size=(60, 80)) * (rng.random((60, 80)) < 0.1))
+    problem = make_problem(X, [f"class {k % 6}" for k in range(60)])
+    return Objective(problem, LOSS, flat(problem.n_classes), 1e3, bias_feature=30.0)
+
+
+def test_newtons_method_follows_passes_that_creep():
+    objective, limits, told = creeping(), Limits(tol=1e-4, max_iter=2000), []
+    ascent = solve_softmax_rows(objective, limits)
+    found = solve_rows_then_newton(objective, limits, None, lambda progress, dual: told.append(progress))
+    assert ascent.n_iter > 500 > found.n_iter > rows_then_newton._FIRST_LOOK - 1
+    assert found.status is Status.CONVERGED
+    assert certify(objective, found).holds(1e-4)
+    assert "products" in found.details  # Newton's
+    assert told == found.history
+    assert [one.done for one in found.history][-1] == found.n_iter
+    assert np.all(np.diff([one.seconds for one in found.history]) >= 0)
+    certificate = certify(objective, solve_newton(objective, Limits(tol=1e-9)))
+    assert found.history[-1].primal == pytest.approx(certificate.primal, rel=1e-4)
+
+
+def test_limits_hold_for_both_together():
+    objective = creeping()
+    assert solve_rows_then_newton(objective, Limits(tol=1e-4, max_iter=10)).n_iter == 10
+    both = solve_rows_then_newton(objective, Limits(tol=1e-12, max_iter=62))
+    assert (both.n_iter, both.status) == (62, Status.ITERATION_LIMIT)
+
+
+def test_passes_that_end_soon_are_all_there_is():
+    objective = CASES["tree, root pinned"].objective(LOSS)
+    ours, theirs = (
+        solve(objective, Limits(tol=1e-3)) for solve in (solve_rows_then_newton, solve_softmax_rows)
+    )
+    np.testing.assert_array_equal(ours.dual.toarray(), theirs.dual.toarray())
+    assert ours.details == theirs.details
 
 
 def test_several_labels_are_refused():

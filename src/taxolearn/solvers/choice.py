@@ -62,6 +62,7 @@ _HOMES = {
     "graph": ("graph", "solve_graph"),
     "blocks": ("covariance_sweep", "solve_covariance_sweep"),
     "softmax_rows": ("softmax_rows", "solve_softmax_rows"),
+    "rows_then_newton": ("rows_then_newton", "solve_rows_then_newton"),
     "dual": ("structured", "solve_structured"),
     "kernel_rows": ("kernel_rows", "solve_kernel_rows"),
     "kernel_siblings": ("kernel_siblings", "solve_kernel_siblings"),
@@ -89,6 +90,9 @@ _BY_KIND = {
     ("dual", "relaxed_sets"): "relaxed_sets",
 }
 
+
+# where an ascent may take too long, and another solver may follow
+_IN_TURN = {"softmax": "rows_then_newton"}
 
 # what a solver is called where the penalty has absolute products
 _BY_SIGNS = {"interior": "interior_signs"}
@@ -177,6 +181,8 @@ def _by_preference(
     suited = _suited(objective, limits, checkpoint) if len(among) > 1 else among[0]
     if suited == "newton" and "blocks" in among and not objective.loss.facts.smooth:
         suited = "blocks"
+    if suited == "descent" and "newton" in among and not checkpoint:
+        yield _IN_TURN.get(objective.loss.facts.kind, suited)
     if suited in among:
         yield suited
     yield from (name for name in among if name != suited)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from taxolearn.engines import Clock, Run, running
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import (
     Limits,
+    Progress,
     Requires,
     Rounds,
     Solution,
@@ -120,12 +122,34 @@ def solve_softmax_rows(
     >>> solution.vectors.coef.round(3).tolist(), solution.status.value
     ([[-0.521], [0.521]], 'converged')
     """
+    return ascend_until(objective, limits, start, watch, lambda history: False)
+
+
+def ascend_until(
+    objective: Objective,
+    limits: Limits,
+    start: Start | None,
+    watch: Watch | None,
+    enough: Callable[[Sequence[Progress]], bool],
+) -> Solution:
+    """The same, ended by what its history says, too, as by a limit of passes.
+
+    >>> from taxolearn.losses import Softmax
+    >>> from taxolearn.problem import make_problem
+    >>> from taxolearn.ties import flat
+    >>> objective = Objective(make_problem([[-1.0], [1.0]], ["a", "b"]), Softmax(), flat(2))
+    >>> ascend_until(objective, Limits(tol=1e-8), None, None, lambda history: len(history) == 2).n_iter
+    1
+    """
     check_requirements("softmax_rows", REQUIRES, objective)
     ascent = _Ascent(objective, start or Start())
     with limits.run() as run, running(run.engine, to_the_end=True) as pricing:
         rng = np.random.default_rng(limits.seed)
         rounds = Rounds(limits, run, watch, lambda: simplex_dual(ascent.iterate.p))
         while rounds.another(*ascent.price(pricing)):
+            if enough(rounds.history):
+                rounds.done -= 1  # the pass that was allowed is not made
+                break
             ascent.ascend(run, rng, _PASSED_OVER * limits.tol * rounds.history[-1].primal)
     return ascent.solution(rounds)
 
