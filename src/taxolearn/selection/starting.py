@@ -24,8 +24,7 @@ from taxolearn.structure import Taxonomy
 _INTERCEPT = (
     3.0  # lengths of a row; with one, intercepts of dense rows were held back, beyond three nothing is gained
 )
-_KERNEL = "rbf"
-_MOST_PRODUCTS = 2**35  # rows x rows x (features or classes, whichever are more): half a minute
+_KERNEL: dict[str, Any] = {"kernel": "rbf", "kernel_params": {"gamma": "scale"}}
 
 
 def starting_candidates(
@@ -37,36 +36,26 @@ def starting_candidates(
     One label per row: the SVM of one class against the rest, on trees the same at each node, the normalized
     hierarchical SVM, softmax regression (which is multinomial logistic regression), and the same tied to the parents;
     without a taxonomy the multi-class SVM and softmax. Several: SVM and logistic regression of one class against the
-    rest, and the SVM tied to the parents. Where the rows of the problem are dense and few, one method with a
-    kernel, too.
+    rest, and the SVM tied to the parents. Where the rows of the problem are dense and few, least squares with
+    a kernel, too.
     What is quick, and seldom far behind, comes first. `parameters` go to all.
 
     >>> from taxolearn.problem import make_problem
     >>> [type(one.estimator).__name__ for one in starting_candidates(None, several=False)]
     ['OneVsRestSVM', 'MulticlassSVM', 'RecursiveLogistic']
     >>> starting_candidates(None, False, make_problem(np.eye(3), list("abc")))[-1].estimator
-    TaxonomyRidge(kernel='rbf')
+    TaxonomyRidge(kernel='rbf', kernel_params={'gamma': 'scale'})
     """
     linear = _linear(taxonomy, several, **parameters)
-    return linear if problem is None else [*linear, *_curved(taxonomy, several, problem, **parameters)]
+    return linear if problem is None else [*linear, *_curved(taxonomy, problem, **parameters)]
 
 
-def _curved(taxonomy: Taxonomy | None, several: bool, problem: Problem, **parameters: Any) -> list[Candidate]:
-    """What draws curved borders between classes: it needs the products of all rows, so these must be few."""
-    X = problem.X
-    if not isinstance(X, np.ndarray):
-        return []  # words are many, and hardly gain by it
-    if len(X) ** 2 * max(X.shape[1], int(problem.counted.sum())) > _MOST_PRODUCTS:
+def _curved(taxonomy: Taxonomy | None, problem: Problem, **parameters: Any) -> list[Candidate]:
+    """What draws curved borders between classes, by one decomposition of the products of all rows for every C."""
+    # words are many, and hardly gain by it
+    if not isinstance(problem.X, np.ndarray) or len(problem.X) > MOST_DECOMPOSED:
         return []
-    if len(X) <= MOST_DECOMPOSED:  # one decomposition for every C
-        return [Candidate(TaxonomyRidge(taxonomy, kernel=_KERNEL, **parameters), 1.0, dear=True)]
-    if several:
-        return []
-    if taxonomy is None:
-        return [Candidate(MulticlassSVM(kernel=_KERNEL, **parameters), 4.0, trial_tol=5e-2, dear=True)]
-    parameters["empty_classes"] = "drop"
-    normalized = NormalizedHierarchicalSVM(taxonomy, kernel=_KERNEL, **parameters)
-    return [Candidate(normalized, 4.0, trial_tol=5e-2, dear=True)]
+    return [Candidate(TaxonomyRidge(taxonomy, **_KERNEL, **parameters), 1.0, dear=True)]
 
 
 def _linear(taxonomy: Taxonomy | None, several: bool, **parameters: Any) -> list[Candidate]:
