@@ -86,7 +86,7 @@ def test_borders_that_are_circles_are_learned_with_a_kernel(several: bool, tmp_p
         )
         for one in (told, linear)
     )
-    assert right > 0.7 > 0.4 > by_lines
+    assert right > by_lines + 0.3
     model.save(tmp_path / "model")
     again = taxolearn.load(tmp_path / "model").predict(X[150:])
     assert [np.atleast_1d(one).tolist() for one in again] == [np.atleast_1d(one).tolist() for one in told]
