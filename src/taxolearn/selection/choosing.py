@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from taxolearn.selection.attempts import Attempt, Option
 from taxolearn.selection.measures import Score
 
-_CLEAR = 2.0  # standard errors by which the best plain option must be beaten
+CLEAR = 2.0  # standard errors by which the best plain option must be beaten
 _EQUAL = 1e-12  # scores that differ by no more are equal
 
 
 class Choice:
-    """The rule, for options of these decisions; `plain` tells the attempts that others must clearly beat.
+    """The rule, for options of these decisions; `plain` tells the attempts that others must beat, by so many standard
+    errors as are `clear`.
 
     >>> from taxolearn.selection.measures import Measure
     >>> import numpy as np
@@ -23,8 +24,10 @@ class Choice:
     1
     """
 
-    def __init__(self, decisions: Sequence[str], plain: Callable[[Attempt], bool]) -> None:
-        self._decisions, self._plain = decisions, plain
+    def __init__(
+        self, decisions: Sequence[str], plain: Callable[[Attempt], bool], clear: float = CLEAR
+    ) -> None:
+        self._decisions, self._plain, self._clear = decisions, plain, clear
 
     def of(self, options: Sequence[Option], *, few: bool) -> Option:
         """Of the options about as good as the best that with the best second score, then the simplest.
@@ -44,13 +47,19 @@ class Choice:
             return safe
         for some in (options, plain):
             found = self._near_best([one for one in some if one.score.better(safe.score) >= -_EQUAL])
-            if _clearly_better(found, safe):
+            if self._clearly_better(found, safe):
                 return found
         return safe
 
     def _near_best(self, options: Sequence[Option]) -> Option:
         best = max((option.score for option in options), key=goodness)
         return min((one for one in options if one.score.errors_below(best) <= 1.0), key=self._order)
+
+    def _clearly_better(self, found: Option, safe: Option) -> bool:
+        clear = safe.score.errors_below(found.score) >= self._clear
+        if found.second is not None:
+            clear |= safe.second.errors_below(found.second) >= self._clear
+        return bool(clear)
 
     def _order(self, option: Option) -> tuple[float, ...]:
         second = 0.0 if option.second is None else -goodness(option.second)
@@ -62,13 +71,6 @@ class Choice:
             rank,
             option.attempt.C,
         )
-
-
-def _clearly_better(found: Option, safe: Option) -> bool:
-    clear = safe.score.errors_below(found.score) >= _CLEAR
-    if found.second is not None:
-        clear |= safe.second.errors_below(found.second) >= _CLEAR
-    return bool(clear)
 
 
 def _safe_order(option: Option) -> tuple[float, ...]:

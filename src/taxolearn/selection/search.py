@@ -19,8 +19,8 @@ from taxolearn.methods.held_out import Split
 from taxolearn.problem import Problem
 from taxolearn.selection.attempts import Attempt, Candidate, Option
 from taxolearn.selection.budget import Budget
-from taxolearn.selection.choosing import Choice, goodness
-from taxolearn.selection.measures import Measure, Score
+from taxolearn.selection.choosing import CLEAR, Choice, goodness
+from taxolearn.selection.measures import BALANCED, Measure, Score
 from taxolearn.selection.row_labels import RowLabels
 from taxolearn.selection.selection import title
 from taxolearn.solvers import Status
@@ -220,28 +220,26 @@ class Race:
         """The answers by each decision. A temperature is one number, and may be fitted on the same rows; sigmoids and
         thresholds are fitted on one half for the answers of the other.
         """
-        found: dict[str, Any] = {}
         own = model.decoder_
-        for decision in self.decisions:
-            if not own.several or len(scores) < 4:
-                model.calibration_ = link
-                found[decision] = model.predict(X, decision=decision)
-                continue
-            answers: list[Any] = [None] * len(scores)
-            for half in (0, 1):
-                mine, other = np.arange(half, len(scores), 2), np.arange(1 - half, len(scores), 2)
-                if decision == "best":
-                    cuts = self._tuned(model, scores[other], targets[other], weight[other])
-                    model.decoder_ = replace(own, thresholds=cuts)
-                else:
-                    model.calibration_ = fit_link(scores[other], targets[other], weight[other], True)
-                told = model.predict(X[mine], decision=decision)
-                for row, answer in zip(mine.tolist(), told, strict=True):
+        if not own.several or len(scores) < 4:
+            model.calibration_ = link
+            told = {decision: model.predict(X, decision=decision) for decision in self.decisions}
+            model.calibration_ = None
+            return told
+        parts: dict[str, list[Any]] = {decision: [None] * len(scores) for decision in self.decisions}
+        for half in (0, 1):
+            mine, other = np.arange(half, len(scores), 2), np.arange(1 - half, len(scores), 2)
+            cuts = self._tuned(model, scores[other], targets[other], weight[other])
+            model.calibration_ = fit_link(scores[other], targets[other], weight[other], True)
+            for decision, answers in parts.items():
+                model.decoder_ = replace(own, thresholds=cuts) if decision == "best" else own
+                for row, answer in zip(mine.tolist(), model.predict(X[mine], decision=decision), strict=True):
                     answers[row] = answer
-                model.decoder_ = own
-            found[decision] = np.array(answers) if isinstance(answers[0], np.ndarray) else answers
-        model.calibration_ = None
-        return found
+        model.decoder_, model.calibration_ = own, None
+        return {
+            decision: np.array(answers) if isinstance(answers[0], np.ndarray) else answers
+            for decision, answers in parts.items()
+        }
 
     def _tuned(self, model: Any, scores: Any, targets: Any, weight: Any) -> npt.NDArray[np.float64]:
         """Thresholds that are best for the metric on these rows: one per class for macro-F1, else one for all."""
@@ -307,7 +305,7 @@ class Race:
 
     def choice(self) -> Option:
         """The option that the rule takes."""
-        rule = Choice(self.decisions, self._is_plain)
+        rule = Choice(self.decisions, self._is_plain, clear=0.0 if self.measure.name == BALANCED else CLEAR)
         return rule.of(list(self.options()), few=self.n_held_out < _FEW_ROWS)
 
     def _is_plain(self, attempt: Attempt) -> bool:
