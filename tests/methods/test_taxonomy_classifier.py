@@ -103,6 +103,35 @@ def test_all_answers_are_those_of_the_chosen_method() -> None:
     assert model.score(X, y) == chosen.score(X, y)
 
 
+def test_how_clear_the_choice_must_be_is_said() -> None:
+    """A hundredth better on rows that do not agree is not clear, and enough where none need be."""
+    rng = np.random.default_rng(0)
+    parts = rng.normal(size=200)
+    plain, better = (
+        Score(0.5 + gain, lambda gain=gain: parts * (1.0 + gain), np.ones(200)) for gain in (0.0, 0.01)
+    )
+    attempts = Attempt(0, 1.0), Attempt(1, 1.0)
+    options = [Option(attempts[0], "best", plain, None), Option(attempts[1], "probable", better, None)]
+    for clear, taken in ((0.0, attempts[1]), (1e6, attempts[0])):
+        rule = Choice(("best", "probable"), lambda attempt: attempt is attempts[0], clear)
+        assert rule.of(options, few=False).attempt is taken
+        assert rule.of(options, few=True).attempt is attempts[0]
+
+
+def test_several_labels_take_the_best_mean_of_f1(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    class Asked(Choice):
+        def __init__(self, decisions: Any, plain: Any, clear: float) -> None:
+            asked.append(clear)
+            super().__init__(decisions, plain, clear)
+
+    monkeypatch.setattr(search, "Choice", Asked)
+    starter(TREE).fit(rows(SETS), SETS)
+    starter(TREE, scoring="example_f1").fit(rows(SETS), SETS)
+    assert asked == [0.0, 2.0]
+
+
 def test_the_choice_is_that_of_the_rule() -> None:
     """The rule, written anew from the table of trials and the answers of all attempts."""
     X, y = noisy(2.5)
