@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+import warm_process
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks" / "table_words.py"
@@ -20,10 +22,11 @@ NAMES = {
 }
 
 
+@cache
 def printed(cells: Path) -> tuple[int, list[list[str]]]:
     """Exit code, and the cells of each line of a table; the folder of data is not read."""
     asked = [sys.executable, str(SCRIPT), "no folder", str(cells), "--only-table"]
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    done = warm_process.run(asked, capture_output=True, text=True)
     return done.returncode, rows_of(done.stdout)
 
 

@@ -163,7 +163,7 @@ def test_slopes_at_the_ends_point_inside(loss):
 
 
 @every_loss
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(share=shares, margin=margins, square=st.floats(1e-3, 1e4), weight=weights)
 def test_step_is_the_exact_coordinate_minimiser(loss, share, margin, square, weight):
     dual = share * top(loss, weight)

@@ -22,7 +22,7 @@ from taxolearn.registry import METHODS
 from taxolearn.selection import taxonomy_classifier
 
 # some checks use far and narrow clouds of points, on which a pass gains little: 100 are enough for what they ask
-_PASSES = {"max_iter": 100}
+_PASSES = {"max_iter": 30}
 ESTIMATORS = [
     *(method.kind(**(_PASSES if issubclass(method.kind, OneLabel) else {})) for method in METHODS),
     OneVsRestSVM(probability=True, thresholds="tuned", class_weight="balanced", random_state=0),

@@ -69,7 +69,7 @@ def broken_edges(draw, faults=("cycle", "duplicate", "own parent", "empty name",
     return edges, fault
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(broken_edges())
 def test_broken_edges(case):
     edges, fault = case

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -190,10 +191,21 @@ def test_a_migration_speaks_of_rows_of_the_user_alone() -> None:
     assert {one.row for one in migration.undecided} == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("features", ["embeddings", "both"])
-@pytest.mark.parametrize("taxonomy", [TREE, DAG], ids=["tree", "DAG"])
-@pytest.mark.parametrize("method", [OneVsRestSVM, NormalizedHierarchicalSVM])
+@pytest.mark.parametrize(
+    ("method", "taxonomy", "features", "several"),
+    [
+        pytest.param(
+            (OneVsRestSVM, NormalizedHierarchicalSVM)[
+                (dag + both + several) % 2
+            ],  # each pair of choices is there
+            (TREE, DAG)[dag],
+            ("embeddings", "both")[both],
+            bool(several),
+            id=f"{('tree', 'DAG')[dag]}-{('embeddings', 'both')[both]}-{('one', 'several')[several]}",
+        )
+        for dag, both, several in product((0, 1), repeat=3)
+    ],
+)
 def test_all_ways_to_an_answer_agree(
     method: Any, taxonomy: Taxonomy, features: str, several: bool, tmp_path: Path
 ) -> None:

@@ -74,12 +74,15 @@ def closure_losses(theta, errors, indptr, indices, up, parents, out):
     for n in range(n_nodes):
         for e in range(up[n], up[n + 1]):
             owner[e] = n
-    order = np.argsort(parents)
-    first = np.zeros(n_nodes + 1, dtype=np.int64)
+    first = np.zeros(n_nodes + 2, dtype=np.int64)
     for e in range(parents.shape[0]):
-        first[parents[e] + 1] += 1
+        first[parents[e] + 2] += 1
     for n in range(n_nodes):
-        first[n + 1] += first[n]
+        first[n + 2] += first[n + 1]
+    order = np.empty(parents.shape[0], dtype=np.int64)
+    for e in range(parents.shape[0]):
+        order[first[parents[e] + 1]] = e
+        first[parents[e] + 1] += 1
     queue = np.empty(n_nodes, dtype=np.int64)
     way = np.empty(n_nodes, dtype=np.int64)
     seen = np.zeros(n_nodes, dtype=np.int64)

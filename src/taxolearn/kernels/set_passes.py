@@ -22,6 +22,7 @@ from taxolearn.kernels.closure_rows import closure_of, dag_step, new_flow, payer
 from taxolearn.kernels.rows import add_row_scores
 from taxolearn.kernels.set_rows import Tree, best_value, new_room, tree_step
 from taxolearn.kernels.simplex_rows import add_some_scores, add_to_some
+from taxolearn.kernels.sorting import sort_span
 
 _SETTLED = 1e-12  # a gap below this share of a row's largest loss is rounding
 
@@ -214,7 +215,7 @@ def _keep(sets, i, chosen, found, after, kept_nodes, kept_mu, filled):
         if after[sets.nodes[k]] <= 0.0:
             kept_nodes[filled] = sets.nodes[k]
             filled += 1
-    kept_nodes[start:filled].sort()
+    sort_span(kept_nodes, start, filled)
     for k in range(start, filled):
         kept_mu[k] = after[kept_nodes[k]]
     return filled

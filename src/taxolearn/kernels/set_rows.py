@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
+from taxolearn.kernels.sorting import rising
 
 
 class Tree(NamedTuple):
@@ -180,8 +181,9 @@ def _enough(ts, psis, need):
     size = max(need, 2 * ts.shape[0])
     more = np.empty(size)
     values = np.empty(size)
-    more[: ts.shape[0]] = ts
-    values[: ts.shape[0]] = psis
+    for k in range(ts.shape[0]):  # slices compile for a second
+        more[k] = ts[k]
+        values[k] = psis[k]
     return more, values
 
 
@@ -246,7 +248,7 @@ def _build(tree, at, g, h, room, ts, psis, start):
             m += 1
         count = _put(ts, psis, start, count, 0.0, value)
         t = 0.0
-        order = np.argsort(place[:m])
+        order = rising(place, m)
         top = min(total, 1.0)
         for e in range(m):
             b = order[e]
@@ -291,7 +293,7 @@ def _build(tree, at, g, h, room, ts, psis, start):
                 bend[m] = now - before
                 m += 1
             before = now
-    order = np.argsort(place[:m])
+    order = rising(place, m)
     e = 0
     while True:
         goal = -place[order[e]] if e < m else -np.inf

@@ -21,8 +21,9 @@ from taxolearn.registry import method_of
 from taxolearn.storage.loading import load
 from taxolearn.storage.writing import is_own
 
-_EXPLAINED = 16  # rows, from all over X, that are explained: explanations are slow
-_EXPLAINED_AGAIN = 8  # rows that a loaded model explains: its weights are those of the saved one
+_EXPLAINED = 8  # rows, from all over X, that are explained: explanations are slow
+_EXPLAINED_AGAIN = 4  # rows that a loaded model explains: its weights are those of the saved one
+_DECIDED = 8  # rows that are answered and explained under every decision
 
 
 def check_method(estimator: Any, X: Any, y: Any) -> None:
@@ -69,7 +70,7 @@ def check_method(estimator: Any, X: Any, y: Any) -> None:
         assert _same(best, [row[:2] for row in ranking], model, X), "the command line ranks otherwise"
         if model.calibration_ is not None or model._own_link() is not None:
             _check_probabilities(model, X)
-            _check_decisions(model, loaded, folder, X[:_EXPLAINED_AGAIN])
+            _check_decisions(model, loaded, folder, X[:_DECIDED])
 
 
 def _same(found: list[list[Any]], expected: list[list[Any]], model: Any, X: Any) -> bool:
