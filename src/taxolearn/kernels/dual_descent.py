@@ -29,7 +29,7 @@ from taxolearn.kernels.loss_steps import (
     loss_value,
 )
 from taxolearn.kernels.rows import add_scores, gather, mean_row_size, n_rows, row_add, row_dot, row_square
-from taxolearn.kernels.working_rows import grow_rows, mark_largest
+from taxolearn.kernels.working_rows import mark_largest
 
 # columns of the report that a block fills, one row per class
 REPORT_PRIMAL, REPORT_DUAL, REPORT_EPOCHS, REPORT_CONVERGED = 0, 1, 2, 3
@@ -326,16 +326,15 @@ def sweep_block(
 @kernel
 def price_block(
     loss, rows, positive_indptr, positive_rows, classes, row_weight, positive_weight, negative_weight, bias_feature,
-    tol, grow, goals, max_epochs, working, unsolved, stop, weights, biases, duals, report,
+    tol, goals, max_epochs, working, unsolved, stop, weights, biases, duals, report, losses,
 ):  # fmt: skip
     """Price the classes at the places `unsolved` over all rows; returns the places of those that are not solved yet.
 
-    Those get their next goal and, where working sets `grow`, more rows to work on.
+    Those get their next goal. `losses` gets what each row of each class contributes to its primal.
     """
     n = working.shape[1]
     sign = np.empty(n)
     cost = np.empty(n)
-    losses = np.empty(n)
     open_ = np.empty(unsolved.shape[0], dtype=np.int64)
     scores = _scores_of(rows, weights, biases, bias_feature, unsolved, n)
     left = 0
@@ -345,7 +344,7 @@ def price_block(
         positives = positive_rows[positive_indptr[c] : positive_indptr[c + 1]]
         _set_class(positives, row_weight, positive_weight[c], negative_weight[c], sign, cost)
         primal, gap, outside = _price_class(
-            loss, sign, cost, scores[:, k], weights[b], biases[b], duals[b], working[b], losses
+            loss, sign, cost, scores[:, k], weights[b], biases[b], duals[b], working[b], losses[b]
         )
         report[b, REPORT_PRIMAL] = primal
         report[b, REPORT_DUAL] = primal - gap
@@ -355,8 +354,6 @@ def price_block(
             # the larger the part of the gap that the working set has not seen, the less its own end is worth;
             # once it holds every row that matters, one run of sweeps goes to the end
             goals[b] = max(0.5 * tol * primal, 0.1 * outside)
-            if grow:
-                grow_rows(losses, 0.01 * tol * primal / n, working[b])
             open_[left] = b
             left += 1
     return open_[:left]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn.kernels import dual_descent as kernels
+from taxolearn.kernels.working_rows import grow_rows
 from taxolearn.losses.for_kernels import for_kernels
 from taxolearn.solvers.margin_face import face_step
 
@@ -28,7 +29,7 @@ def solve_block(
 
     Fills weights (block x features), biases, duals (block x rows) and the report. Classes whose sweeps have not reached
     their goal after some epochs creep: each takes a Newton step on its free duals, and sweeps again. Few rows need no
-    choice of the first ones, and its kernel is not compiled for them.
+    choice of those to work on, and its kernels are not compiled for them.
     """
     n, width, compiled, sparse = len(squares), len(classes), for_kernels(loss), loss.facts.sparse_dual
     # one stream per class: the answer does not depend on how classes are grouped
@@ -39,7 +40,7 @@ def solve_block(
         kernels.first_rows(rows, positive_indptr, positive_rows, classes, weights.shape[1], state, working)
         working[duals > 0.0] = 1
     problem = (positive_indptr, positive_rows, classes, row_weight, positive_weight, negative_weight)
-    answer = (weights, biases, duals, report)
+    answer, losses = (weights, biases, duals, report), np.empty((width, n))
     goals, creeping, per_row = np.zeros(width), np.zeros(width, dtype=np.int64), _row_size(rows, n)
     relative = 0.2 if grow else 0.5 * tol  # of a first working set's own primal: no more before it has grown
     unsolved, begin = np.arange(width), True
@@ -70,14 +71,16 @@ def solve_block(
             *problem,
             bias_feature,
             tol,
-            grow,
             goals,
             max_epochs,
             working,
             unsolved,
             stop,
             *answer,
+            losses,
         )
+        for b in unsolved.tolist() if grow else ():
+            grow_rows(losses[b], 0.01 * tol * report[b, kernels.REPORT_PRIMAL] / n, working[b])
 
 
 def _row_size(rows: Any, n: int) -> float:

@@ -264,7 +264,7 @@ class _OneVsRest:
             fit = max(1, _SIDE_NUMBERS // max(1, self.problem.n_rows))
             width = max(1, min(fit, -(-len(self.solved) // n_workers)))
             return [self.solved[start : start + width] for start in range(0, len(self.solved), width)]
-        fit = _BLOCK_BYTES // (17 * max(1, self.problem.n_rows))
+        fit = _BLOCK_BYTES // (25 * max(1, self.problem.n_rows))
         # classes differ much in work: several blocks per worker even that out
         share = len(self.solved) if n_workers == 1 else max(4, -(-len(self.solved) // (6 * n_workers)))
         width = max(1, min(_BLOCK_CLASSES, fit, share))
