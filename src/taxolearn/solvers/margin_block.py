@@ -15,9 +15,9 @@ from taxolearn.solvers.margin_face import face_step
 Array = npt.NDArray[np.float64]
 
 MAX_ROWS_UNSHRUNK = 512  # number of rows up to which all are worked on from the start
-_STEP_WORK = (
-    2.0**22
-)  # multiplications in sweeps, some milliseconds, after which a Newton step is worth its overhead
+# multiplications in sweeps, some milliseconds, after which a Newton step is worth its overhead; a class that creeps on
+# gets its next steps after a quarter, a sixteenth ... of them
+_STEP_WORK, _NEXT_STEP = 2.0**22, 0.25
 
 
 def solve_block(
@@ -45,10 +45,10 @@ def solve_block(
     relative = 0.2 if grow else 0.5 * tol  # of a first working set's own primal: no more before it has grown
     unsolved, begin = np.arange(width), True
     while len(unsolved):
-        bursts, todo = np.full(width, kernels.FACE_FROM), unsolved
+        bursts, todo, least = np.full(width, kernels.FACE_FROM), unsolved, _STEP_WORK
         while len(todo):
             kernels.sweep_block(
-                compiled, sparse, rows, squares, *problem, bias_feature, begin, goals, relative, _STEP_WORK, per_row,
+                compiled, sparse, rows, squares, *problem, bias_feature, begin, goals, relative, least, per_row,
                 bursts, max_epochs, state, working, todo, stop, *answer, creeping,
             )  # fmt: skip
             begin = False
@@ -63,7 +63,7 @@ def solve_block(
                     loss, rows, sign, cost, squares, duals[b], weights[b], biases[b : b + 1], bias_feature, work,
                     int(creeping[b]),
                 )  # fmt: skip
-            bursts[todo] = kernels.FACE_EVERY
+            bursts[todo], least = kernels.FACE_EVERY, _NEXT_STEP * least
         relative = 0.0
         unsolved = kernels.price_block(
             compiled,

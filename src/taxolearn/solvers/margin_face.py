@@ -149,7 +149,7 @@ def _slopes(loss: Any, dual: Array, weight: Array) -> tuple[Array, Array]:
     if hasattr(loss, "conjugate_slopes"):
         slope, curvature = loss.conjugate_slopes(dual, weight)
         return slope, curvature
-    return tuple(_each(one, loss, dual, weight) for one in (loss.kernel_derivative, loss.kernel_curvature))
+    return _each(loss.kernel_derivative, loss, dual, weight), _each(loss.kernel_curvature, loss, dual, weight)
 
 
 def _each(function: Callable[..., Any], loss: Any, *values: Array) -> Array:
