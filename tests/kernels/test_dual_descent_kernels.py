@@ -13,12 +13,20 @@ from reference.one_vs_rest_twin import coordinate_descent, dual_of, primal_of, w
 from taxolearn.engines import frozen
 from taxolearn.kernels import dual_descent
 from taxolearn.kernels import rows as row_kernels
-from taxolearn.kernels.dual_descent import REPORT_CONVERGED, REPORT_DUAL, REPORT_EPOCHS, REPORT_PRIMAL
+from taxolearn.kernels.dual_descent import (
+    FACE_STEPS,
+    REPORT_CONVERGED,
+    REPORT_DUAL,
+    REPORT_EPOCHS,
+    REPORT_PRIMAL,
+)
 from taxolearn.kernels.face_newton import _newton_by_gradients, face_step
 from taxolearn.kernels.rows import DenseRows, SparseRows
 from taxolearn.kernels.working_rows import mark_largest
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.losses.for_kernels import for_kernels
+from taxolearn.solvers import margin_face
+from taxolearn.solvers.margin_block import MAX_ROWS_UNSHRUNK, solve_block
 
 SLOW = bool(numba.config.DISABLE_JIT)  # plain Python runs the same bodies: small sizes
 EXAMPLES = 5 if SLOW else 40
@@ -26,6 +34,7 @@ LAYOUTS = ("dense", "sparse", "tail")
 
 every_loss = pytest.mark.parametrize("name", list(MARGIN_LOSSES))
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)
+both_steps = pytest.mark.parametrize("compiled", [True, False], ids=["kernel", "solver"])
 
 
 class State:
@@ -66,14 +75,24 @@ class State:
     def sweep(self, epochs=1, goal=-1.0, relative=0.0):
         return dual_descent.sweep(
             for_kernels(self.loss), self.rows, self.sign, self.cost, self.square, self.dual, self.w, self.bias,
-            self.bias_feature, goal, relative, epochs, self.random, self.stop,
+            self.bias_feature, goal, relative, epochs, self.random, self.stop, FACE_STEPS,
         )  # fmt: skip
 
-    def face_step(self, per_row):
-        return face_step(
-            for_kernels(self.loss), self.rows, self.sign, self.cost, self.square, self.dual, self.w, self.bias,
-            self.bias_feature, per_row,
-        )  # fmt: skip
+    def face_step(self, per_row, compiled=True):
+        """The kernel's step, or that of the solver: two ways to write the same one."""
+        given = (
+            self.rows,
+            self.sign,
+            self.cost,
+            self.square,
+            self.dual,
+            self.w,
+            self.bias,
+            self.bias_feature,
+        )
+        if compiled:
+            return face_step(for_kernels(self.loss), *given, per_row)
+        return margin_face.face_step(self.loss, *given, 2.0 * per_row * len(self.dual), len(self.dual))
 
     @property
     def v(self):
@@ -130,15 +149,16 @@ def test_a_sweep_never_lowers_the_dual(name, layout, n, width, seed, bias_featur
         value = state.dual_value
 
 
+@both_steps
 @every_loss
 @every_layout
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(n=st.integers(1, 14), width=st.integers(1, 8), seed=st.integers(0, 2**20))
-def test_a_newton_step_never_lowers_the_dual(name, layout, n, width, seed):
+def test_a_newton_step_never_lowers_the_dual(compiled, name, layout, n, width, seed):
     state = State(name, layout, n, width, seed)
     state.random_dual(np.random.default_rng(seed))
     before, value = state.dual.copy(), state.dual_value
-    if state.face_step(float(width)):
+    if state.face_step(float(width), compiled):
         assert state.dual_value >= value - 1e-10 * (1.0 + abs(value))
         assert not np.array_equal(state.dual, before)
     else:
@@ -148,13 +168,14 @@ def test_a_newton_step_never_lowers_the_dual(name, layout, n, width, seed):
     np.testing.assert_array_equal(state.dual[at_bound], before[at_bound])  # the face is what moves
 
 
+@both_steps
 @pytest.mark.parametrize(
     ("name", "n", "width"),
     # with more rows than features the hinge's face has no unique end
     [("hinge", 5, 9), ("squared_hinge", 5, 9), ("squared_hinge", 9, 3)],
 )
 @every_layout
-def test_one_newton_step_ends_a_quadratic_face(name, layout, n, width):
+def test_one_newton_step_ends_a_quadratic_face(compiled, name, layout, n, width):
     state = State(name, layout, n, width, seed=3, density=1.0)
     state.cost[:] = 0.5 if name == "squared_hinge" else 1e3
     ridge = 1.0 / (2.0 * state.cost) if name == "squared_hinge" else np.zeros(n)
@@ -167,7 +188,7 @@ def test_one_newton_step_ends_a_quadratic_face(name, layout, n, width):
         G = G * np.outer(flipped, flipped)
         end = np.linalg.solve(G, np.ones(n))
     state.set_dual(end * np.linspace(0.9, 1.1, n))
-    assert state.face_step(float(width))
+    assert state.face_step(float(width), compiled)
     state.check()
     # the proximal term that makes the face solvable leaves a little of the way
     left = np.abs(state.dual - end).max()
@@ -206,21 +227,56 @@ def test_conjugate_gradients_need_no_more_steps_than_unknowns():
 
 
 @every_loss
+@every_layout
+@pytest.mark.parametrize(("n", "width"), [(6, 15), (15, 6)])
+def test_the_solvers_newton_step_is_the_kernels(name, layout, n, width):
+    # exact in the rows, and in the features
+    states = [State(name, layout, n, width, seed=3) for _ in range(2)]
+    for state, compiled in zip(states, (True, False), strict=True):
+        state.random_dual(np.random.default_rng(4))
+        assert state.face_step(1e3, compiled)
+        state.check()
+    np.testing.assert_allclose(states[1].dual, states[0].dual, rtol=1e-6, atol=1e-9)
+
+
+@every_loss
+@every_layout
+def test_the_solvers_three_ways_to_a_step_agree(name, layout):
+    state = State(name, layout, 8, 5, seed=6)
+    free, curvature = np.arange(8), np.linspace(0.5, 2.0, 8)
+    rows = margin_face.FreeRows(state.rows, free, state.sign, 1.0, 5)
+    np.testing.assert_allclose(rows.matrix(), state.Z * state.sign[:, None], rtol=1e-12)
+    residual = np.linspace(-1.0, 2.0, 8)
+    expected = np.linalg.solve(rows.matrix() @ rows.matrix().T + np.diag(curvature), residual)
+    for step in (
+        margin_face.by_products(rows, curvature, residual),
+        margin_face.by_features(rows, curvature, residual),
+    ):
+        np.testing.assert_allclose(step, expected, rtol=1e-9, atol=1e-12)
+    step = margin_face.by_gradients(rows, curvature, state.square, residual, 8)
+    diagonal = curvature + state.square
+    left = residual - (rows.matrix() @ (rows.matrix().T @ step) + curvature * step)
+    assert (left**2 / diagonal).sum() <= 1.01e-4 * (residual**2 / diagonal).sum()
+
+
+@every_loss
 def test_nothing_free_means_no_newton_step(name):
     state = State(name, "dense", 6, 3, seed=1)
     state.set_dual(np.zeros(6))
     assert not state.face_step(3.0)
+    assert not state.face_step(3.0, compiled=False)
     assert not state.dual.any()
 
 
+@both_steps
 @pytest.mark.parametrize("dual", [5e-324, 1e-310, 1e-200])
-def test_a_newton_step_survives_duals_near_the_smallest_float(dual):
+def test_a_newton_step_survives_duals_near_the_smallest_float(compiled, dual):
     state = State("logistic", "dense", 6, 3, seed=1)
     start = 0.5 * state.cost
     start[0] = dual
     state.set_dual(start)
     value = state.dual_value
-    state.face_step(3.0)
+    state.face_step(3.0, compiled)
     state.check()
     assert state.dual_value >= value - 1e-12 * abs(value)
 
@@ -311,8 +367,8 @@ class Block:
         stop = np.array([int(stopped)], dtype=np.int32)
         squares = dual_descent.row_squares(self.rows, self.bias_feature)
         weights = frozen((self.row_weight, self.positive_weight, self.negative_weight))
-        dual_descent.solve_block(
-            for_kernels(self.loss), self.loss.facts.sparse_dual, self.rows,
+        solve_block(
+            self.loss, self.rows,
             *frozen((squares, self.indptr, self.positive_rows)), classes, *weights, self.bias_feature, tol, max_epochs,
             seed, stop, self.weights, self.biases, self.duals, self.report,
         )  # fmt: skip
@@ -352,7 +408,7 @@ def test_a_block_meets_the_gap_and_the_twin(name, layout):
 @every_layout
 def test_a_growing_working_set_meets_the_gap(name, layout):
     # more than MAX_ROWS_UNSHRUNK rows: the sparse duals start from the positives and what is near them
-    n, n_classes = (dual_descent.MAX_ROWS_UNSHRUNK + 40, 1) if SLOW else (1500, 4)
+    n, n_classes = (MAX_ROWS_UNSHRUNK + 40, 1) if SLOW else (1500, 4)
     block = Block(name, layout, n, 6, n_classes + 3, seed=2, zero_costs=True)
     classes = list(range(n_classes))
     tol = 1e-2 if SLOW else 1e-5

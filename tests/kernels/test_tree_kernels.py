@@ -10,13 +10,13 @@ import scipy.sparse as sp
 from taxolearn import Taxonomy
 from taxolearn.certificates import certify
 from taxolearn.engines import frozen
-from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
+from taxolearn.kernels import tree_descent, tree_pricing
 from taxolearn.kernels.rows import rows_of
 from taxolearn.losses import MARGIN_LOSSES, Hinge, SquaredHinge
 from taxolearn.losses.for_kernels import for_kernels
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Limits, tree_sweeps
+from taxolearn.solvers import Limits, tree_rows, tree_sweeps
 from taxolearn.solvers.tree_forest import make_forest
 from taxolearn.ties import path_sum
 

@@ -12,11 +12,11 @@ from reference.one_vs_rest_twin import LOSSES, primal_of, signs_and_costs, with_
 from taxolearn.certificates import certify
 from taxolearn.engines import ThreadEngine
 from taxolearn.kernels import rows as kernel_rows
-from taxolearn.kernels.dual_descent import MAX_ROWS_UNSHRUNK
 from taxolearn.losses import MARGIN_LOSSES
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
 from taxolearn.solvers import Limits, Status, one_vs_rest, solve_one_vs_rest
+from taxolearn.solvers.margin_block import MAX_ROWS_UNSHRUNK
 from taxolearn.ties import flat
 
 every_loss = pytest.mark.parametrize("name", LOSSES)

@@ -39,7 +39,7 @@ _LOSS_SIDES: dict[str, ModuleType] = {
     "relaxed_sets": relaxed_sets,
 }
 _NEGLIGIBLE = 1e-3  # share of a gap that rounding of vectors may add to it
-_MANY = 2**22  # products from which on BLAS would start threads of its own
+_MANY = 2**18  # products from which on BLAS would start threads of its own, and have them wait busily
 
 Side = PathSumSide | FactorSide | GraphSide | OrthogonalSide | FeatureSide
 

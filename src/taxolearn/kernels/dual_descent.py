@@ -29,14 +29,15 @@ from taxolearn.kernels.loss_steps import (
     loss_value,
 )
 from taxolearn.kernels.rows import add_scores, gather, mean_row_size, n_rows, row_add, row_dot, row_square
-from taxolearn.kernels.working_rows import grow_rows, mark_largest
+from taxolearn.kernels.working_rows import mark_largest
 
 # columns of the report that a block fills, one row per class
 REPORT_PRIMAL, REPORT_DUAL, REPORT_EPOCHS, REPORT_CONVERGED = 0, 1, 2, 3
 REPORT_WIDTH = 4
 
 FACE_FROM, FACE_EVERY = 10, 5  # sweeps before the first Newton step on the free face, and between two
-MAX_ROWS_UNSHRUNK = 512  # number of rows up to which all are worked on from the start
+_LONGEST = 6  # times as many, where sweeps are so short that a step would take longer
+FACE_STEPS = 0  # given to `sweep`, which then takes these steps
 
 
 @kernel
@@ -79,17 +80,19 @@ def _random_below(state, n):
 
 @kernel
 def sweep(
-    loss, rows, sign, weight, square, dual, w, bias, bias_feature, goal, relative, max_epochs, state, stop
-):
+    loss, rows, sign, weight, square, dual, w, bias, bias_feature, goal, relative, max_epochs, state, stop,
+    face_steps,
+):  # fmt: skip
     """Sweep over all the given rows until their summed gap is at most `goal`; returns the epochs used.
 
-    `dual`, `w` and `bias[0]` (the weight of the bias feature) are changed in place and stay consistent.
+    `dual`, `w` and `bias[0]` (the weight of the bias feature) are changed in place and stay consistent. With
+    `face_steps` long sweeps take Newton steps on the free face between; where it is None, the code of these is not
+    compiled: they are a third of what a first fit would wait for.
     """
     m = dual.shape[0]
     order = _numbers_to(m)
     active = m
     epochs = 0
-    per_row = mean_row_size(rows)
     highest_old = np.inf
     lowest_old = -np.inf
     while epochs < max_epochs and stop[0] == 0:
@@ -147,13 +150,15 @@ def sweep(
         else:
             highest_old = highest if highest > 0.0 else np.inf
             lowest_old = lowest if lowest < 0.0 else -np.inf
-            if epochs >= FACE_FROM and epochs % FACE_EVERY == 0:
-                face_step(loss, rows, sign, weight, square, dual, w, bias, bias_feature, per_row)
+            if face_steps is not None:  # noqa: SIM102  # by itself the compiler leaves the rest out
+                if epochs >= FACE_FROM and epochs % FACE_EVERY == 0:
+                    per_row = mean_row_size(rows)
+                    face_step(loss, rows, sign, weight, square, dual, w, bias, bias_feature, per_row)
     return epochs
 
 
 @kernel
-def _first_rows(rows, positive_indptr, positive_rows, classes, n_features, state, working):
+def first_rows(rows, positive_indptr, positive_rows, classes, n_features, state, working):
     """Where each class starts: its positives, the negatives nearest to their centroid, and a random few."""
     width, n = working.shape
     centroids = np.zeros((n_features, width))
@@ -264,97 +269,91 @@ def _price_class(loss, sign, cost, scores, w, bias, dual, working, losses):
     return primal, gap, outside
 
 
-def solve_block(
+@kernel
+def sweep_block(
     loss, sparse_dual, rows, squares, positive_indptr, positive_rows, classes, row_weight, positive_weight,
-    negative_weight, bias_feature, tol, max_epochs, seed, stop, weights, biases, duals, report,
-) -> None:  # fmt: skip
-    """Solve the one-vs-rest problems of `classes`, from the given duals on.
+    negative_weight, bias_feature, begin, goals, relative, least_work, per_row, bursts, max_epochs, state, working,
+    todo, stop, weights, biases, duals, report, creeping,
+):  # fmt: skip
+    """Sweep the classes at the places `todo` over their working rows, each until its goal or for a burst of epochs.
 
-    Fills weights (block x features), biases, duals (block x rows) and the report. Few rows need no choice of the first
-    ones, and its kernel is not compiled for them.
+    Fills `creeping` with the rows that a class sweeps over where its burst was too short and more epochs are allowed,
+    else with zero. A burst is up to six times as long where it else would take less than `least_work` multiplications,
+    of rows with `per_row` entries. Where the classes `begin`, those with a dual are left as they are: they may be
+    solved.
     """
     n = squares.shape[0]
-    # one stream per class: the answer does not depend on how classes are grouped
-    state = (seed + classes).astype(np.uint64) * np.uint64(2654435761) + np.uint64(88172645463325252)
-    grow = sparse_dual and n > MAX_ROWS_UNSHRUNK
-    working = np.full((len(classes), n), not grow, dtype=np.uint8)
-    if grow:
-        _first_rows(rows, positive_indptr, positive_rows, classes, weights.shape[1], state, working)
-        working[duals > 0.0] = 1
-    _solve_block(
-        loss, sparse_dual, rows, squares, positive_indptr, positive_rows, classes, row_weight, positive_weight,
-        negative_weight, bias_feature, tol, max_epochs, state, grow, working, stop, weights, biases, duals, report,
-    )  # fmt: skip
+    sign = np.empty(n)
+    cost = np.empty(n)
+    for b in todo:
+        creeping[b] = 0
+        c = classes[b]
+        positives = positive_rows[positive_indptr[c] : positive_indptr[c + 1]]
+        _set_class(positives, row_weight, positive_weight[c], negative_weight[c], sign, cost)
+        if begin:
+            bias = biases[b : b + 1]
+            if _begin(loss, not sparse_dual, rows, sign, cost, bias_feature, weights[b], bias, duals[b]):
+                continue
+        chosen = _where(working[b], cost)
+        dual = _take(duals[b], chosen)
+        left = max_epochs - np.int64(report[b, REPORT_EPOCHS])
+        least = np.int64(least_work / (per_row * (chosen.shape[0] + 1)))
+        burst = min(left, max(bursts[b], min(least, _LONGEST * bursts[b])))
+        epochs = sweep(
+            loss,
+            gather(rows, chosen),
+            _take(sign, chosen),
+            _take(cost, chosen),
+            _take(squares, chosen),
+            dual,
+            weights[b],
+            biases[b : b + 1],
+            bias_feature,
+            goals[b],
+            relative,
+            burst,
+            state[b : b + 1],
+            stop,
+            None,
+        )
+        report[b, REPORT_EPOCHS] += epochs
+        if epochs == burst and burst < left:
+            creeping[b] = chosen.shape[0]
+        for r in range(chosen.shape[0]):
+            duals[b, chosen[r]] = dual[r]
 
 
 @kernel
-def _solve_block(
-    loss, sparse_dual, rows, squares, positive_indptr, positive_rows, classes, row_weight, positive_weight,
-    negative_weight, bias_feature, tol, max_epochs, state, grow, working, stop, weights, biases, duals, report,
+def price_block(
+    loss, rows, positive_indptr, positive_rows, classes, row_weight, positive_weight, negative_weight, bias_feature,
+    tol, goals, max_epochs, working, unsolved, stop, weights, biases, duals, report, losses,
 ):  # fmt: skip
-    """`solve_block` from the rows that are marked as `working` on."""
-    n = squares.shape[0]
-    width = classes.shape[0]
+    """Price the classes at the places `unsolved` over all rows; returns the places of those that are not solved yet.
+
+    Those get their next goal. `losses` gets what each row of each class contributes to its primal.
+    """
+    n = working.shape[1]
     sign = np.empty(n)
     cost = np.empty(n)
-    losses = np.empty(n)
-    goals = np.zeros(width)
-
-    first = True
-    relative = 0.2 if grow else 0.5 * tol  # of a first working set's own primal: no more before it has grown
-    unsolved = _numbers_to(width)
-    while unsolved.shape[0] > 0:
-        for b in unsolved:
-            c = classes[b]
-            positives = positive_rows[positive_indptr[c] : positive_indptr[c + 1]]
-            _set_class(positives, row_weight, positive_weight[c], negative_weight[c], sign, cost)
-            if first:
-                bias = biases[b : b + 1]
-                if _begin(loss, not sparse_dual, rows, sign, cost, bias_feature, weights[b], bias, duals[b]):
-                    continue  # it may be solved: all rows are looked at first
-            chosen = _where(working[b], cost)
-            dual = _take(duals[b], chosen)
-            report[b, REPORT_EPOCHS] += sweep(
-                loss,
-                gather(rows, chosen),
-                _take(sign, chosen),
-                _take(cost, chosen),
-                _take(squares, chosen),
-                dual,
-                weights[b],
-                biases[b : b + 1],
-                bias_feature,
-                goals[b],
-                relative,
-                max_epochs - np.int64(report[b, REPORT_EPOCHS]),
-                state[b : b + 1],
-                stop,
-            )
-            for r in range(chosen.shape[0]):
-                duals[b, chosen[r]] = dual[r]
-        first = False
-        relative = 0.0
-
-        scores = _scores_of(rows, weights, biases, bias_feature, unsolved, n)
-        left = 0
-        for k in range(unsolved.shape[0]):
-            b = unsolved[k]
-            c = classes[b]
-            positives = positive_rows[positive_indptr[c] : positive_indptr[c + 1]]
-            _set_class(positives, row_weight, positive_weight[c], negative_weight[c], sign, cost)
-            primal, gap, outside = _price_class(
-                loss, sign, cost, scores[:, k], weights[b], biases[b], duals[b], working[b], losses
-            )
-            report[b, REPORT_PRIMAL] = primal
-            report[b, REPORT_DUAL] = primal - gap
-            if gap <= tol * primal:
-                report[b, REPORT_CONVERGED] = 1.0
-            elif report[b, REPORT_EPOCHS] < max_epochs and stop[0] == 0:
-                # the larger the part of the gap that the working set has not seen, the less its own end is worth;
-                # once it holds every row that matters, one run of sweeps goes to the end
-                goals[b] = max(0.5 * tol * primal, 0.1 * outside)
-                if grow:
-                    grow_rows(losses, 0.01 * tol * primal / n, working[b])
-                unsolved[left] = b
-                left += 1
-        unsolved = unsolved[:left]
+    open_ = np.empty(unsolved.shape[0], dtype=np.int64)
+    scores = _scores_of(rows, weights, biases, bias_feature, unsolved, n)
+    left = 0
+    for k in range(unsolved.shape[0]):
+        b = unsolved[k]
+        c = classes[b]
+        positives = positive_rows[positive_indptr[c] : positive_indptr[c + 1]]
+        _set_class(positives, row_weight, positive_weight[c], negative_weight[c], sign, cost)
+        primal, gap, outside = _price_class(
+            loss, sign, cost, scores[:, k], weights[b], biases[b], duals[b], working[b], losses[b]
+        )
+        report[b, REPORT_PRIMAL] = primal
+        report[b, REPORT_DUAL] = primal - gap
+        if gap <= tol * primal:
+            report[b, REPORT_CONVERGED] = 1.0
+        elif report[b, REPORT_EPOCHS] < max_epochs and stop[0] == 0:
+            # the larger the part of the gap that the working set has not seen, the less its own end is worth;
+            # once it holds every row that matters, one run of sweeps goes to the end
+            goals[b] = max(0.5 * tol * primal, 0.1 * outside)
+            open_[left] = b
+            left += 1
+    return open_[:left]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from taxolearn.kernels._jit import kernel
-from taxolearn.kernels.dual_descent import sweep
+from taxolearn.kernels.dual_descent import FACE_STEPS, sweep
 from taxolearn.kernels.loss_steps import dual_upper, loss_conjugate, loss_value
 from taxolearn.kernels.rows import add_scores, clear, gather, n_rows, row_add, row_square
 
@@ -101,6 +101,7 @@ def descend_class(
         max_epochs,
         state,
         stop,
+        FACE_STEPS,
     )
     bias[0] = own_bias[0] / root
     for r in range(size):

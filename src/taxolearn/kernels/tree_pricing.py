@@ -73,7 +73,7 @@ def _polish_biases(loss, scores, active, costs, start, bias_feature, bias_prior,
     for look in range(looks):
         _total_losses(loss, scores, active, costs, start, trial, bias_feature, found)
         for b in range(width):
-            value = found[b] + 0.5 * (trial[b] - bias_prior) ** 2
+            value = found[b] + 0.5 * (trial[b] - bias_prior) * (trial[b] - bias_prior)
             if look % 3 == 1:
                 below[b] = value
                 trial[b] = biases[b] + step[b]
@@ -345,7 +345,9 @@ def _price_block(
         for k in range(active.indptr[cls] + active.permanent[cls], active.indptr[cls + 1]):
             score = mine[active.rows[k]] + shift
             keep[k - base] = active.dual[k] != 0.0 or loss_value(loss, -score) > 0.0
-        objective = losses[b] + 0.5 * report[cls, QUADRATIC] + 0.5 * (bias[b] - bias_prior) ** 2
+        objective = (
+            losses[b] + 0.5 * report[cls, QUADRATIC] + 0.5 * (bias[b] - bias_prior) * (bias[b] - bias_prior)
+        )
         fresh_start[cls] = at
         at = _select(
             loss,

@@ -41,6 +41,10 @@ class Hinge(NamedTuple):
         d, c = np.broadcast_arrays(np.asarray(dual, dtype=np.float64), np.asarray(weight, dtype=np.float64))
         return np.where((d >= 0) & (d <= c), -self.margin * d, np.inf)
 
+    def conjugate_slopes(self, dual: Array, weight: Array) -> tuple[Array, Array]:
+        """First and second derivative of the conjugate at duals strictly inside their bounds."""
+        return np.full_like(dual, -self.margin), np.zeros_like(dual)
+
     def conjugate_error(self, dual: npt.ArrayLike, weight: npt.ArrayLike) -> Array:
         """How far `conjugate` may be from its exact value, dual and weight each being right to `ROUNDING`."""
         return 2 * ROUNDING * abs(self.margin) * np.abs(np.asarray(dual, dtype=np.float64))

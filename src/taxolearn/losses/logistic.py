@@ -60,6 +60,11 @@ class Logistic(NamedTuple):
         q_log_q = np.multiply(1.0 - p, np.log1p(-p, out=np.zeros_like(p), where=p < 1))
         return np.where(inside, c * (p_log_p + q_log_q) - self.margin * d, np.inf)
 
+    def conjugate_slopes(self, dual: Array, weight: Array) -> tuple[Array, Array]:
+        """First and second derivative of the conjugate at duals strictly inside their bounds."""
+        rest = weight - dual
+        return np.log(dual / rest) - self.margin, weight / np.maximum(dual * rest, 1e-300)
+
     def conjugate_error(self, dual: npt.ArrayLike, weight: npt.ArrayLike) -> Array:
         """How far `conjugate` may be from its exact value, dual and weight each being right to `ROUNDING`.
 

@@ -56,6 +56,11 @@ class SquaredHinge(NamedTuple):
         inside = (d >= 0) & ((c > 0) | (d == 0))
         return np.where(inside, -self.margin * d + _quarter(d, c), np.inf)
 
+    def conjugate_slopes(self, dual: Array, weight: Array) -> tuple[Array, Array]:
+        """First and second derivative of the conjugate at duals strictly inside their bounds."""
+        curvature = 0.5 / weight
+        return curvature * dual - self.margin, curvature
+
     def conjugate_error(self, dual: npt.ArrayLike, weight: npt.ArrayLike) -> Array:
         """How far `conjugate` may be from its exact value, dual and weight each being right to `ROUNDING`."""
         d, c = np.broadcast_arrays(np.asarray(dual, dtype=np.float64), np.asarray(weight, dtype=np.float64))

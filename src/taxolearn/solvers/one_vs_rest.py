@@ -126,7 +126,7 @@ def _check_penalty(objective: Objective) -> None:
 def solve_classes(shared: Shared, block: Block, clock: Clock) -> SolvedBlock:
     """Solve the problems of some classes, each against the rest."""
     from taxolearn.kernels import dual_descent
-    from taxolearn.losses.for_kernels import for_kernels
+    from taxolearn.solvers.margin_block import solve_block
 
     classes = block.classes
     weights = np.zeros((len(classes), shared.n_features))
@@ -136,9 +136,8 @@ def solve_classes(shared: Shared, block: Block, clock: Clock) -> SolvedBlock:
     else:
         duals = block.dual.toarray().astype(np.float64, order="C", copy=False)
     report = np.zeros((len(classes), dual_descent.REPORT_WIDTH))
-    dual_descent.solve_block(
-        for_kernels(shared.loss),
-        shared.loss.facts.sparse_dual,
+    solve_block(
+        shared.loss,
         shared.rows,
         shared.squares,
         shared.positive_indptr,
@@ -265,7 +264,7 @@ class _OneVsRest:
             fit = max(1, _SIDE_NUMBERS // max(1, self.problem.n_rows))
             width = max(1, min(fit, -(-len(self.solved) // n_workers)))
             return [self.solved[start : start + width] for start in range(0, len(self.solved), width)]
-        fit = _BLOCK_BYTES // (17 * max(1, self.problem.n_rows))
+        fit = _BLOCK_BYTES // (25 * max(1, self.problem.n_rows))
         # classes differ much in work: several blocks per worker even that out
         share = len(self.solved) if n_workers == 1 else max(4, -(-len(self.solved) // (6 * n_workers)))
         width = max(1, min(_BLOCK_CLASSES, fit, share))
@@ -304,7 +303,8 @@ class _OneVsRest:
                     run.map(solve_dense_classes, shared, blocks, collect, **where)
             else:
                 shared = run.share(_share(self.objective, self.limits, self.sparse))
-                run.map(solve_classes, shared, blocks, collect, light=self.is_light(), **where)
+                with blas_threads(1):
+                    run.map(solve_classes, shared, blocks, collect, light=self.is_light(), **where)
             outcome = run.outcome
         for classes, dual in self._unsolved():
             coef, biases = self._given(classes) or vectors_of(self.objective, classes, dual)

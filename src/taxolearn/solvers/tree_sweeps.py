@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from taxolearn.engines import Run, frozen
 from taxolearn.objective import Objective
+from taxolearn.solvers import tree_rows
 from taxolearn.solvers.base import (
     Limits,
     Requires,
@@ -111,12 +112,12 @@ class _Trees:
     """One solve: the arrays that all tasks read, the active rows of each class, and the bounds so far."""
 
     def __init__(self, objective: Objective, limits: Limits, dual: sp.csr_array | None, run: Run) -> None:
-        from taxolearn.kernels import tree_descent, tree_pricing, tree_rows
+        from taxolearn.kernels import tree_descent, tree_pricing
         from taxolearn.kernels.dual_descent import row_squares
         from taxolearn.kernels.rows import rows_of
         from taxolearn.losses.for_kernels import for_kernels
 
-        self.pricing, self.storage = tree_pricing, tree_rows
+        self.pricing = tree_pricing
         self.objective, self.limits = objective, limits
         problem, loss = objective.problem, objective.loss
         self.forest = make_forest(objective.tie, problem.counted)
@@ -289,12 +290,12 @@ class _Trees:
         kept = np.zeros_like(old)
         for start, stop, bits, _ in changes:
             keep = np.unpackbits(bits, count=old[stop] - old[start] if len(bits) else 0)
-            self.storage.drop_rows(start, stop, old, keep, rows, dual, kept)
+            tree_rows.drop_rows(start, stop, old, keep, rows, dual, kept)
         indptr = np.concatenate(([0], np.cumsum(np.diff(kept) + finish - begin)))
         rows.resize(indptr[-1], refcheck=False)
         dual.resize(indptr[-1], refcheck=False)
         for start, stop, _, fresh in reversed(changes):
-            self.storage.add_rows(start, stop, kept, indptr, fresh, begin, finish, rows, dual)
+            tree_rows.add_rows(start, stop, kept, indptr, fresh, begin, finish, rows, dual)
         self.active = type(active)(indptr, positive, rows, dual, permanent)
 
     def bounds(self) -> tuple[Array, Array]:
@@ -328,15 +329,15 @@ class _Trees:
             self.active = None
         problem = self.objective.problem
         found = np.empty(len(order), dtype=np.int64)
-        self.storage.count_live(indptr, dual, found)
+        tree_rows.count_live(indptr, dual, found)
         counts = np.zeros(problem.n_classes, dtype=np.int64)
         counts[order] = found
         ends = np.concatenate(([0], np.cumsum(counts)))
         indices = np.empty(ends[-1], dtype=np.int32)
-        self.storage.take_live(indptr, dual, rows, ends[order], indices)
+        tree_rows.take_live(indptr, dual, rows, ends[order], indices)
         del rows
         data = np.empty(ends[-1], dtype=dual.dtype)
-        self.storage.take_live(indptr, dual, dual, ends[order], data)
+        tree_rows.take_live(indptr, dual, dual, ends[order], data)
         if ends[-1] < 2**31:
             ends = ends.astype(np.int32)  # of two types SciPy takes the larger for both, and copies
         matrix = sp.csr_array((data, indices, ends), shape=(problem.n_classes, problem.n_rows))

@@ -67,6 +67,12 @@ def _check_margin(loss: Any) -> None:
             assert abs(kind.kernel_conjugate(loss, dual, weight) - v) <= _ROUNDING * (1 + abs(v)), (
                 "kernel_conjugate is not conjugate"
             )
+        if hasattr(loss, "conjugate_slopes"):
+            some = duals[1:-1:20]
+            slopes = loss.conjugate_slopes(some, np.full_like(some, weight))
+            for kernel, slope in zip((kind.kernel_derivative, kind.kernel_curvature), slopes, strict=True):
+                expected = [kernel(loss, dual, weight) for dual in some]
+                np.testing.assert_allclose(slope, expected, rtol=1e-9, err_msg="conjugate_slopes are others")
         _check_step(loss, weight, duals)
     if loss.facts.smooth:
         curvature = np.abs(np.diff(value, 2)).max() / (_MARGINS[1] - _MARGINS[0])
