@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ DATA = make_text_like(1500, 6000, 600, 800, depth=4, mean_length=40.0, random_st
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """One cluster for all tests here; the last test takes a node from it."""
+    """One cluster for all tests here; the last two take a node and the head from it."""
     options: dict[str, Any] = {
         "num_cpus": 1,
         "object_store_memory": 100 * 2**20,
@@ -366,20 +367,43 @@ def test_a_fit_whose_driver_was_killed_goes_on_from_its_checkpoint(cluster, on_r
     assert resumed.history_[0].dual > first.history_[0].dual
 
 
-def test_a_head_that_comes_back_in_time_is_waited_for(monkeypatch):
-    monkeypatch.setattr(ray_engine, "_LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(ray_engine, "_HEAD_SECONDS", 0.05)
+@pytest.fixture
+def watch(monkeypatch):
+    """The clock by which a head is looked at, seconds being set by hand."""
+    seconds = [0.0]
+    monkeypatch.setattr(ray_engine, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    return seconds
+
+
+def test_a_head_that_comes_back_in_time_is_waited_for(watch):
+    def look(head: Any, *at: float) -> None:
+        for watch[0] in at:
+            head.check()
+
     with socket.create_server((LOOPBACK, 0)) as server:
         place = server.getsockname()
         head = ray_engine._Head(f"{LOOPBACK}:{place[1]}")
-        head.check()
-    head.check()  # gone, but not for long
+        look(head, 1, 3)
+    look(head, *range(5, 60, 5))  # gone, but not for long
     with socket.create_server(place):
-        time.sleep(0.06)
-        head.check()
-    head.check()
-    time.sleep(0.06)
+        look(head, 64)
+    look(head, *range(70, 129, 5))
     with pytest.raises(EngineError, match=r"^the head of the Ray cluster at 127\.0\.0\.1:.* is gone"):
+        look(head, 131)
+
+
+def test_silence_of_a_head_counts_only_while_it_is_looked_at(watch):
+    """Where tasks end all the time nobody looks for long: two looks in vain are no minute of silence."""
+    with socket.create_server((LOOPBACK, 0)) as server:
+        head = ray_engine._Head(f"{LOOPBACK}:{server.getsockname()[1]}")
+    for watch[0] in (10.0, 5000.0, 9000.0):
+        head.check()
+
+
+@pytest.mark.parametrize("address", [f"{LOOPBACK}:1", "nowhere", "[nowhere]:1"])
+def test_a_head_that_cannot_be_seen_from_here_is_not_looked_for(address, watch):
+    head = ray_engine._Head(address)
+    for watch[0] in range(5, 200, 5):
         head.check()
 
 
