@@ -91,6 +91,18 @@ def test_the_last_round_of_a_fit_of_ordinary_size_is_its_certificate(options, fo
     assert last.dual == pytest.approx(proved.dual, rel=1e-9)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("shape", ["balanced", "wiki_d5"])
+def test_fits_that_are_priced_in_single_precision_reach_their_gap(loss, shape, monkeypatch):
+    monkeypatch.setattr(tree_tasks, "_MANY_PRODUCTS", 0)
+    monkeypatch.setattr(tree_tasks, "_CACHED_BYTES", 0)
+    depth = {"depth": 3} if shape == "balanced" else {"shape": shape}
+    data = make_text_like(300, 500, 20, 30, mean_length=30.0, random_state=0, **depth)
+    model = RecursiveSVM(data.taxonomy, loss=loss, random_state=0).fit(data.X, data.y)
+    assert model.certificate_.holds(model.tol)
+    assert model.history_[-1].primal == pytest.approx(model.certificate_.primal, rel=1e-5)
+
+
 def test_pricing_is_exact_but_for_many_products_that_wait_for_memory():
     def single(n_features, n_classes, tol, entries=2**16):
         rows = sp.csr_array((np.ones(entries), (np.arange(entries) % 64, np.arange(entries) % n_features)))
