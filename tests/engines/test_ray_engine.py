@@ -179,6 +179,19 @@ def test_the_same_digits_as_on_threads(on_ray, undisturbed):
                 np.testing.assert_array_equal(here, there)
 
 
+def test_a_warm_fit_has_the_digits_of_threads(on_ray):
+    """Classes begin with duals that were sent with their task."""
+    few = make_text_like(300, 500, 12, 20, depth=3, random_state=0)
+
+    def warm() -> tuple[float, float]:
+        model = OneVsRestSVM(warm_start=True, random_state=0).fit(few.X, few.y)
+        return certified(model.set_params(C=2.0).fit(few.X, few.y))
+
+    there = warm()
+    with taxolearn.engine("threads", n_jobs=NODES):
+        assert warm() == there
+
+
 def test_a_selection_tries_its_candidates_there(on_ray):
     few = make_text_like(200, 300, 8, 12, depth=2, random_state=1)
     candidates = [OneVsRestSVM(random_state=0), OneVsRestSVM(loss="hinge", random_state=0)]
