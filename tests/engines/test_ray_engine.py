@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -286,71 +283,6 @@ def test_the_command_line_fits_and_predicts_there(cluster, on_ray, tmp_path, cap
     assert lines[0] == lines[1]
 
 
-LOCAL = """
-import os, sys, json
-from pathlib import Path
-import taxolearn
-
-def below(pid):
-    found = [pid]
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            if int(status.read_text().split("PPid:")[1].split()[0]) == pid:
-                found += below(int(status.parent.name))
-        except OSError:
-            pass
-    return found
-
-def listening(pids):
-    own = {os.readlink(link) for pid in pids for link in Path(f"/proc/{pid}/fd").iterdir() if os.path.islink(link)}
-    lines = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()]
-    return sorted({part[1].split(":")[0] for part in lines if part[3] == "0A" and f"socket:[{part[9]}]" in own})
-
-with taxolearn.engine("ray", address="local", n_jobs=2) as engine:
-    import ray
-    from ray._common.usage.usage_lib import usage_stats_enabled
-    found = {
-        "workers": engine.n_workers,
-        "hosts": listening(below(os.getpid())),
-        "usage": usage_stats_enabled(),
-        "pages": ray._private.worker._global_node.webui_url,
-        "status": taxolearn.OneVsRestSVM().fit([[-1.0], [1.0]], ["a", "b"]).certificate_.status,
-    }
-found["left"] = len(below(os.getpid())) - 1
-print(json.dumps(found))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_local_cluster_listens_on_loopback_only_tells_nobody_and_ends(tmp_path):
-    told = {
-        "RAY_USAGE_STATS_ENABLED",
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER",
-        "RAY_AUTH_MODE",
-        "RAY_AUTH_TOKEN_PATH",
-    }
-    own = {name: value for name, value in os.environ.items() if name not in told}
-    home = tempfile.mkdtemp()  # sockets have short names
-    try:
-        own |= {"HOME": home, "RAY_TMPDIR": home}
-        said = subprocess.run(
-            [sys.executable, "-c", LOCAL],
-            env=own,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=PATIENCE,
-        )
-        assert (Path(home) / ".ray" / "auth_token").exists()  # authentication stays on
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-    found = json.loads(said.stdout.splitlines()[-1])
-    hosts = found.pop("hosts")
-    assert hosts
-    assert set(hosts) <= {"0100007F", "0000000000000000FFFF00000100007F"}
-    assert found == {"workers": 2, "usage": False, "pages": "", "status": "converged", "left": 0}
-
-
 DRIVER = """
 import sys, taxolearn
 from taxolearn.datasets import make_text_like
@@ -378,46 +310,6 @@ def test_a_fit_whose_driver_was_killed_goes_on_from_its_checkpoint(cluster, on_r
     with pytest.warns(UserWarning, match="stopped by iteration limit"):
         resumed = recursive(tol=1e-9, max_iter=1, checkpoint=folder).fit(DATA.X, DATA.y)
     assert resumed.history_[0].dual > first.history_[0].dual
-
-
-@pytest.fixture
-def watch(monkeypatch):
-    """The clock by which a head is looked at, seconds being set by hand."""
-    seconds = [0.0]
-    monkeypatch.setattr(ray_engine, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
-    return seconds
-
-
-def test_a_head_that_comes_back_in_time_is_waited_for(watch):
-    def look(head: Any, *at: float) -> None:
-        for watch[0] in at:
-            head.check()
-
-    with socket.create_server((LOOPBACK, 0)) as server:
-        place = server.getsockname()
-        head = ray_engine._Head(f"{LOOPBACK}:{place[1]}")
-        look(head, 1, 3)
-    look(head, *range(5, 60, 5))  # gone, but not for long
-    with socket.create_server(place):
-        look(head, 64)
-    look(head, *range(70, 129, 5))
-    with pytest.raises(EngineError, match=r"^the head of the Ray cluster at 127\.0\.0\.1:.* is gone"):
-        look(head, 131)
-
-
-def test_silence_of_a_head_counts_only_while_it_is_looked_at(watch):
-    """Where tasks end all the time nobody looks for long: two looks in vain are no minute of silence."""
-    with socket.create_server((LOOPBACK, 0)) as server:
-        head = ray_engine._Head(f"{LOOPBACK}:{server.getsockname()[1]}")
-    for watch[0] in (10.0, 5000.0, 9000.0):
-        head.check()
-
-
-@pytest.mark.parametrize("address", [f"{LOOPBACK}:1", "nowhere", "[nowhere]:1"])
-def test_a_head_that_cannot_be_seen_from_here_is_not_looked_for(address, watch):
-    head = ray_engine._Head(address)
-    for watch[0] in range(5, 200, 5):
-        head.check()
 
 
 def test_a_straggler_changes_no_digit(cluster, on_ray, undisturbed):
