@@ -362,7 +362,7 @@ def test_a_killed_worker_and_a_killed_node_change_no_digit(cluster, on_ray):
 
 
 def test_a_fit_that_lost_the_head_of_its_cluster_ends(cluster, on_ray, tmp_path, monkeypatch):
-    """The last test: there is no cluster after it. Ray itself would wait for ever."""
+    """The last test: there is no cluster after it. Ray itself would end the process."""
     monkeypatch.setattr(ray_engine, "_HEAD_SECONDS", 1.0)
     head = cluster.head_node.all_processes["gcs_server"][0].process.pid
     folder = tmp_path / "duals"

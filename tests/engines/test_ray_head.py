@@ -31,12 +31,12 @@ def test_a_head_that_comes_back_in_time_is_waited_for(watch):
         place = server.getsockname()
         head = ray_engine._Head(f"{LOOPBACK}:{place[1]}")
         look(head, 1, 3)
-    look(head, *range(5, 60, 5))  # gone, but not for long
+    look(head, *range(5, 45, 5))  # gone, but not for long
     with socket.create_server(place):
-        look(head, 64)
-    look(head, *range(70, 129, 5))
+        look(head, 46)
+    look(head, *range(50, 90, 5))
     with pytest.raises(EngineError, match=r"^the head of the Ray cluster at 127\.0\.0\.1:.* is gone"):
-        look(head, 131)
+        look(head, 91)
 
 
 def test_silence_of_a_head_counts_only_while_it_is_looked_at(watch):

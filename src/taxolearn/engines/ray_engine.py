@@ -23,7 +23,8 @@ from taxolearn.errors import EngineError
 _RETRIES = 8  # of a task whose worker died
 _PER_WORKER = 2  # tasks handed out per worker: the next one is there when one ends
 _ANSWER_SECONDS = 10.0  # for the first answer of a cluster
-_HEAD_SECONDS = 60.0  # that the head of a cluster may be silent: where it is kept twice, another takes over
+# that the head of a cluster may be silent: where it is kept twice, another takes over; after 60 Ray ends the process
+_HEAD_SECONDS = 40.0
 _LOOK_SECONDS = 2.0  # between two looks whether it is there, while no task ends
 _LARGE_BYTES = 2**20  # arrays from this size on go back to the system when they are freed
 
@@ -176,7 +177,7 @@ class RayEngine(Keeping):
 
 
 class _Head:
-    """Whether the head of a cluster is there: without it Ray waits for its tasks for ever.
+    """Whether the head of a cluster is there: without it Ray waits for its tasks, and then ends this process.
 
     Silence counts only while it is looked at, and where the head can be seen from here at all.
     """
