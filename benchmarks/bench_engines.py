@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _large import as_if_large
 
 import taxolearn
 from taxolearn import RecursiveSVM
@@ -71,6 +72,13 @@ def fit(data: Any, tol: float = 5e-2) -> RecursiveSVM:
     return RecursiveSVM(data.taxonomy, tol=tol, n_jobs=2, random_state=0).fit(data.X, data.y)
 
 
+def load_kernels(data: Any) -> None:
+    """Fit a few rows, as few and as many rows are fitted."""
+    fit(data)
+    with as_if_large():
+        fit(data)
+
+
 def nothing(shared: Any, task: int, clock: Clock) -> int:
     return task
 
@@ -100,12 +108,12 @@ def main() -> int:
     data = make_text_like(rows, features, leaves, nodes, depth=shape.depth, random_state=0)
     small = make_text_like(300, 1000, 30, 45, depth=3, random_state=0)
     print(f"{data.X.shape[0]:,} rows x {data.X.shape[1]:,}, {leaves:,} classes", flush=True)
-    fit(small)
+    load_kernels(small)
     began = time.perf_counter()
     short = []
     with taxolearn.engine("ray", address="local", n_jobs=2) as engine:
         print(f"start of Ray {time.perf_counter() - began:.1f} s", flush=True)
-        fit(small)
+        load_kernels(small)
         workers = processes("ray::")
         began, driver = time.perf_counter(), time.process_time()
         with running() as run:

@@ -21,10 +21,12 @@ import subprocess
 import sys
 import time
 import warnings
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 from _data import load, narrow
+from _large import as_if_large
 from sklearn.svm import LinearSVC
 
 from taxolearn.certificates import certify
@@ -96,7 +98,7 @@ def peak_memory() -> float:
 
 
 def compile_kernels() -> None:
-    """Solve and certify a few rows in a process of its own, so that the kernels that large problems need are kept."""
+    """Solve and certify a few rows in a process of its own: the kernels for problems of all sizes are kept."""
     data = make_text_like(60, 200, 6, 10, depth=2, random_state=0)
     problem, tie = problem_of(data.X, np.array(data.y, dtype=object), data.taxonomy)
     objective = Objective(problem, SquaredHinge(), tie)
@@ -107,7 +109,9 @@ def compile_kernels() -> None:
         (many_pairs, 0),
         (0, 0),
     ):
-        certify(objective, solve_tree_sweeps(objective, Limits(0.5, max_iter=2)))
+        for size in (nullcontext, as_if_large):
+            with size():
+                certify(objective, solve_tree_sweeps(objective, Limits(0.5, max_iter=2)))
 
 
 def run(folder: str, name: str, bias_prior: float) -> dict[str, Any]:

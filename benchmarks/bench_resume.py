@@ -23,6 +23,7 @@ import time
 import warnings
 
 import numpy as np
+from _large import as_if_large
 
 from taxolearn import RecursiveSVM
 from taxolearn.datasets import make_text_like
@@ -41,7 +42,8 @@ def main() -> int:
     warnings.simplefilter("ignore")  # the gaps are printed
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script in the background has it ignored
     small = make_text_like(200, 40_000, 20, 27, depth=3, random_state=0)
-    RecursiveSVM(small.taxonomy, tol=5e-2, n_jobs=2).fit(small.X, small.y)  # compiles
+    with as_if_large():
+        RecursiveSVM(small.taxonomy, tol=5e-2, n_jobs=2).fit(small.X, small.y)  # compiles
     data = make_text_like(shape=arguments.shape, random_state=0)
     rows = np.random.default_rng(0).choice(data.X.shape[0], arguments.test_rows, replace=False)
     wanted = np.array(data.y, dtype=object)[rows]

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _large import as_if_large
 from scipy.stats import linregress
 
 FEATURES = 300_000  # with 500 leaves or more weights are sparse, as at large sizes
@@ -42,6 +43,8 @@ def one(rows: int, leaves: int, length: int) -> dict[str, float]:
     data = make_text_like(rows, FEATURES, leaves, leaves + leaves // 3, **sizes)
     small = make_text_like(200, FEATURES, 20, 27, depth=3, random_state=0)
     model = RecursiveSVM(small.taxonomy, n_jobs=1).fit(small.X, small.y)  # compiles
+    with as_if_large():
+        model.fit(small.X, small.y)
     ctypes.CDLL(None).malloc_trim(0)
     watch = Watch()
     model = RecursiveSVM(data.taxonomy, n_jobs=1, random_state=0)

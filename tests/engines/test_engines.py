@@ -19,7 +19,7 @@ import pytest
 from engine_tasks import broken, noting, own_process, stretched, wait_for_the_flag
 
 import taxolearn
-from taxolearn import OneVsRestSVM, RecursiveSVM, TopDownSVM
+from taxolearn import OneVsRestLogistic, OneVsRestSVM, RecursiveSVM, TopDownSVM
 from taxolearn.auditing.folds import held_out_scores
 from taxolearn.certificates import margin, sums
 from taxolearn.datasets import make_text_like
@@ -81,6 +81,24 @@ def test_the_same_digits_on_every_engine(name, on_threads, monkeypatch):
         assert len(tasks) > 1 or function == "_squares_of"
     for one, other in zip(found.answers, on_threads.answers, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("method", [OneVsRestSVM, OneVsRestLogistic], ids=["ascent", "side by side"])
+def test_warm_fits_have_the_same_digits_on_every_engine(method, monkeypatch):
+    """What classes begin with is sent with their task."""
+    for limit in ("_LIGHT_STEPS", "_LIGHT_SIDE"):
+        monkeypatch.setattr(one_vs_rest, limit, 0)
+    rows, labels = DATA.X[:, :30].toarray(), DATA.y
+    found = []
+    for name in ("threads", "serial", "joblib"):
+        model = method(warm_start=True, random_state=0, C=1.0).fit(rows, labels)
+        with taxolearn.engine(name, n_jobs=WORKERS) as engine:
+            engine.n_workers = WORKERS
+            with noting(engine) as handed:
+                model.set_params(C=2.0).fit(rows, labels)
+        assert len(handed[0][1]) > 1
+        found.append((handed, model.certificate_.primal, model.certificate_.dual))
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("name", ["serial", "threads", "joblib"])

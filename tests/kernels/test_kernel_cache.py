@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import pytest
 
-from taxolearn.kernels import _jit
+from taxolearn.kernels import _jit, _kept
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +40,14 @@ def test_other_sources_have_another_folder(tmp_path: Path) -> None:
     before = _jit._digest([source])
     source.write_text("two")
     assert _jit._digest([source]) != before
+
+
+@pytest.mark.parametrize("library", ["numba", "llvmlite", "np"])
+def test_other_compilers_have_another_folder(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment with another NumPy would read code that was compiled for the types of the first."""
+    before = _jit._digest([])
+    monkeypatch.setattr(getattr(_jit, library), "__version__", "0.0")
+    assert _jit._digest([]) != before
 
 
 @pytest.mark.parametrize("said", ["0", ""])
@@ -144,3 +152,16 @@ def test_a_copy_of_the_sources_elsewhere_reads_what_was_compiled(
     assert (second(1), len(second.stats.cache_hits), len(second.stats.cache_misses)) == (2, 1, 0)
     other = from_a_file("three", text.replace("1", "2"))
     assert (other(1), len(other.stats.cache_hits)) == (3, 0)
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_where_nothing_can_be_written_numba_looks_for_a_place_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "file"))
+    assert _kept._BySource.from_function(_plus_one, __file__) is None
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "folder"))
+    found = _kept._BySource.from_function(_plus_one, __file__)
+    assert found is not None
+    assert found.get_cache_path() == str(tmp_path / "folder" / "kernels")

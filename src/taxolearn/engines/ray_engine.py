@@ -23,7 +23,8 @@ from taxolearn.errors import EngineError
 _RETRIES = 8  # of a task whose worker died
 _PER_WORKER = 2  # tasks handed out per worker: the next one is there when one ends
 _ANSWER_SECONDS = 10.0  # for the first answer of a cluster
-_HEAD_SECONDS = 60.0  # that the head of a cluster may be silent: where it is kept twice, another takes over
+# that the head of a cluster may be silent: where it is kept twice, another takes over; after 60 Ray ends the process
+_HEAD_SECONDS = 40.0
 _LOOK_SECONDS = 2.0  # between two looks whether it is there, while no task ends
 _LARGE_BYTES = 2**20  # arrays from this size on go back to the system when they are freed
 
@@ -62,12 +63,12 @@ class RayEngine(Keeping):
                 _JOINED.append(self)
         try:
             self._check_nodes()
+            self._head = _Head(self._ray.get_runtime_context().gcs_address)
         except BaseException:
             self.close()
             raise
         cores = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         self.n_workers = cores if n_jobs is None or n_jobs < 0 else min(cores, worker_count(n_jobs))
-        self._head = _Head(self._ray.get_runtime_context().gcs_address)
         self._task = self._ray.remote(work).options(
             max_retries=_RETRIES, num_cpus=1, retry_exceptions=[MemoryError]
         )
@@ -176,29 +177,42 @@ class RayEngine(Keeping):
 
 
 class _Head:
-    """Whether the head of a cluster is there: without it Ray waits for its tasks for ever."""
+    """Whether the head of a cluster is there: without it Ray waits for its tasks, and then ends this process.
+
+    Silence counts only while it is looked at, and where the head can be seen from here at all.
+    """
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._looked, self._silent_since = time.monotonic(), float("inf")
+        self._seen = self._answers()
+        self._looked = time.monotonic()
+        self._silent: float | None = None  # for how long
 
     def check(self) -> None:
         """Raise when it has not been there for too long."""
         now = time.monotonic()
-        if now < self._looked + _LOOK_SECONDS:
+        if not self._seen or now < self._looked + _LOOK_SECONDS:
             return
-        self._looked = now
+        since, self._looked = now - self._looked, now
+        if self._answers():
+            self._silent = None
+        elif self._silent is None:
+            self._silent = 0.0
+        else:
+            self._silent += min(since, _LOOK_SECONDS + _ANSWER_SECONDS)
+        if self._silent is not None and self._silent >= _HEAD_SECONDS:
+            raise EngineError(
+                f"the head of the Ray cluster at {self._address} is gone; start the cluster again, and a fit with "
+                "`checkpoint` goes on from its last pass"
+            )
+
+    def _answers(self) -> bool:
         host, _, port = self._address.rpartition(":")
         try:
-            socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()
-            self._silent_since = float("inf")
-        except OSError as error:
-            self._silent_since = min(self._silent_since, now)
-            if time.monotonic() >= self._silent_since + _HEAD_SECONDS:
-                raise EngineError(
-                    f"the head of the Ray cluster at {self._address} is gone; start the cluster again, and a fit with "
-                    "`checkpoint` goes on from its last pass"
-                ) from error
+            socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
+        except (OSError, ValueError):
+            return False
+        return True
 
 
 def work(expected: Any, packed: bytes, seconds: float | None, *values: Any) -> bytes:

@@ -15,6 +15,7 @@ from typing import Any
 
 import llvmlite
 import numba
+import numpy as np
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -112,7 +113,7 @@ def on_compilation(tell: Callable[[], None]) -> Iterator[None]:
 def _cache_folder() -> Path | None:
     """Where compiled kernels are kept, or None: with `TAXOLEARN_CACHE=0`, or where nothing can be written.
 
-    The folder is named after a hash of all sources that are compiled, and of the compiler's version. Numba compares a
+    The folder is named after a hash of all sources that are compiled, and of what compiles them. Numba compares a
     function's own file only, and does not notice a change in a function that it calls from another file (numba #1833):
     an edited source, or an upgrade, which leaves Numba's files behind, would run old code. So an editable installation
     may keep kernels, too.
@@ -134,8 +135,17 @@ def _home() -> Path:
     return Path(tempfile.gettempdir()) / "taxolearn"
 
 
+def _compilers() -> tuple[Any, ...]:
+    """What code depends on besides its source, and environments of one machine may differ in.
+
+    Numba takes the types of NumPy's functions from NumPy, and calls Intel's vector functions where they are installed.
+    The Python and the processor are in the names and keys that it gives by itself.
+    """
+    return numba.__version__, llvmlite.__version__, np.__version__, getattr(_CONFIG, "USING_SVML", False)
+
+
 def _digest(sources: list[Path]) -> str:
-    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
+    digest = hashlib.sha256(" ".join(map(str, _compilers())).encode())
     for source in sorted(sources):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

@@ -31,6 +31,7 @@ from taxolearn.solvers.tree_tasks import (
     Swept,
     part_of,
     price_task,
+    prices_in_single,
     release_scratch,
     sweep_task,
 )
@@ -122,7 +123,7 @@ class _Trees:
         problem, loss = objective.problem, objective.loss
         self.forest = make_forest(objective.tie, problem.counted)
         order = self.forest.classes
-        single = limits.tol >= 1e-3  # whether pricing is in single precision
+        single = prices_in_single(problem.X, len(order), limits.tol)
         # the largest dual of a row of cost 1, as the kernels know it; single precision might pass it
         highest = float(type(loss).kernel_upper(loss, objective.C))
         short = single and not np.isfinite(highest) and problem.n_rows * len(order) >= _MANY_PAIRS
