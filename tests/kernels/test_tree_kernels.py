@@ -16,7 +16,7 @@ from taxolearn.losses import MARGIN_LOSSES, Hinge, SquaredHinge
 from taxolearn.losses.for_kernels import for_kernels
 from taxolearn.objective import Objective
 from taxolearn.problem import make_problem
-from taxolearn.solvers import Limits, tree_rows, tree_sweeps
+from taxolearn.solvers import Limits, tree_rows, tree_sweeps, tree_tasks
 from taxolearn.solvers.tree_forest import make_forest
 from taxolearn.ties import path_sum
 
@@ -340,6 +340,7 @@ def test_duals_of_many_pairs_are_kept_in_single_precision(monkeypatch):
     objective = Objective(problem, SquaredHinge(), tie)
     usual = tree_sweeps.solve_tree_sweeps(objective, Limits(tol=1e-3))
     monkeypatch.setattr(tree_sweeps, "_MANY_PAIRS", 24 * 4)
+    monkeypatch.setattr(tree_tasks, "_MANY_PRODUCTS", 0)
     few_digits = tree_sweeps.solve_tree_sweeps(objective, Limits(tol=1e-3))
     closer = tree_sweeps.solve_tree_sweeps(objective, Limits(tol=1e-4))
     hinge = tree_sweeps.solve_tree_sweeps(Objective(problem, Hinge(), tie), Limits(tol=1e-2))
