@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-
-import scipy.sparse as sp
 
 from taxolearn.engines import Clock
 from taxolearn.objective import Objective
 from taxolearn.solvers.base import (
     Limits,
-    Progress,
     Requires,
     Solution,
     Start,
-    Status,
     Watch,
     check_requirements,
 )
 from taxolearn.solvers.choice import suits_interior
+from taxolearn.solvers.in_turn import gone_on
 from taxolearn.solvers.interior import solve_interior
 from taxolearn.solvers.proximal import inverse_covariance, solve_proximal
 from taxolearn.solvers.structured import StructuredRun
@@ -66,25 +62,13 @@ def solve_ascent_first(
         if start is not None and start.dual is not None:
             ascent.begin_with(start.dual)
         first = ascent.solve()
-    passes = first.n_iter
-    if first.status != Status.ITERATION_LIMIT or passes == limits.max_iter:
-        return first
-    rest = replace(limits, max_iter=limits.max_iter - passes, max_seconds=clock.left)
-    seconds = first.history[-1].seconds
 
-    def later(progress: Progress) -> Progress:
-        return progress._replace(seconds=progress.seconds + seconds, done=progress.done + passes)
+    def second(rest: Limits, tell: Watch) -> Solution:
+        if interior:
+            return solve_interior(objective, rest, None, tell)
+        return solve_proximal(objective, rest, Start(first.dual), tell)
 
-    def tell(progress: Progress, dual: Callable[[], sp.csr_array]) -> None:
-        if watch is not None:
-            watch(later(progress), dual)
-
-    if interior:
-        found = solve_interior(objective, rest, None, tell)
-    else:
-        found = solve_proximal(objective, rest, Start(first.dual), tell)
-    history = first.history + [later(one) for one in found.history]
-    return replace(found, n_iter=found.n_iter + passes, history=history)
+    return gone_on(first, second, limits, clock, watch)
 
 
 class _FewPasses(StructuredRun):

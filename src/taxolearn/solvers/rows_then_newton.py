@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-
-import scipy.sparse as sp
+from collections.abc import Sequence
 
 from taxolearn.engines import Clock
 from taxolearn.objective import Objective
-from taxolearn.solvers.base import Limits, Progress, Requires, Solution, Start, Status, Watch
+from taxolearn.solvers.base import Limits, Progress, Requires, Solution, Start, Watch
+from taxolearn.solvers.in_turn import gone_on
 from taxolearn.solvers.newton import solve_newton
 from taxolearn.solvers.softmax_rows import ascend_until
 
@@ -38,21 +36,9 @@ def solve_rows_then_newton(
     """
     clock = Clock(limits.max_seconds)
     first = ascend_until(objective, limits, start, watch, lambda history: _creeps(history, limits.tol))
-    if first.status is not Status.ITERATION_LIMIT or first.n_iter >= limits.max_iter:
-        return first
-    seconds = first.history[-1].seconds
-
-    def later(progress: Progress) -> Progress:
-        return progress._replace(seconds=progress.seconds + seconds, done=progress.done + first.n_iter)
-
-    def tell(progress: Progress, dual: Callable[[], sp.csr_array]) -> None:
-        if watch is not None:
-            watch(later(progress), dual)
-
-    rest = replace(limits, max_iter=limits.max_iter - first.n_iter, max_seconds=clock.left)
-    found = solve_newton(objective, rest, Start(first.dual), tell)
-    history = first.history + [later(one) for one in found.history]
-    return replace(found, n_iter=first.n_iter + found.n_iter, history=history)
+    return gone_on(
+        first, lambda rest, tell: solve_newton(objective, rest, Start(first.dual), tell), limits, clock, watch
+    )
 
 
 def _creeps(history: Sequence[Progress], tol: float) -> bool:
