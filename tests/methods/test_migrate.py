@@ -18,6 +18,7 @@ from taxolearn import (
     RecursiveLogistic,
     RecursiveSVM,
     Taxonomy,
+    TaxonomyRidge,
     TextClassifier,
     TopDownSVM,
 )
@@ -185,6 +186,21 @@ def test_other_rows_than_those_of_the_fit_are_all_refitted() -> None:
     migration = model.migrate(X[1:], y[1:], NEW, MAPPING)
     assert migration.carried == ()
     assert migration.model.certificate_.holds(TOL)
+
+
+@pytest.mark.parametrize("kind", [TaxonomyRidge, NormalizedHierarchicalSVM])
+def test_models_with_a_kernel_stay_what_they_are(kind: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    old, new = (Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", f"Plant/{name}"]) for name in ("Oak", "Elm"))
+    names = np.array(["Cat", "Dog", "Oak"])
+    ring = np.digitize(np.hypot(*X.T), (0.8, 1.4))
+    model = kind(old, C=10.0, kernel="rbf", tol=1e-6).fit(X, names[ring])
+    migrated = model.migrate(X, names[ring], new, {"Oak": "Elm"}).model
+    anew = kind(new, C=10.0, kernel="rbf", tol=1e-6).fit(X, np.array(["Cat", "Dog", "Elm"])[ring])
+    assert migrated.certificate_.primal == pytest.approx(anew.certificate_.primal, rel=1e-5)
+    np.testing.assert_array_equal(migrated.predict(X), anew.predict(X))
+    assert np.mean(migrated.predict(X) == np.array(["Cat", "Dog", "Elm"])[ring]) > 0.9
 
 
 def test_texts_and_titles() -> None:

@@ -194,7 +194,9 @@ def test_rows_about_classes_are_rows() -> None:
     pairs = [(text, name) for name, texts in about.items() for text in texts]
     texts, labels = TEXTS + [text for text, _ in pairs], LABELS + [name for _, name in pairs]
     weights = [1.0] * 4 + [0.5] * 4 + [1.0] * 4
-    by_hand = TextClassifier(OneVsRestSVM(tree, tol=1e-10), features).fit(texts, labels, sample_weight=weights)
+    by_hand = TextClassifier(OneVsRestSVM(tree, tol=1e-10), features).fit(
+        texts, labels, sample_weight=weights
+    )
     scores = model.fit(TEXTS, LABELS).decision_function(["an acorn", "leg"])
     np.testing.assert_allclose(scores, by_hand.decision_function(["an acorn", "leg"]), atol=1e-4)
 

@@ -101,7 +101,7 @@ def carried_vectors(objective: Objective | Parts, old: Any, heirs: Heirs) -> Nod
     """
     if isinstance(objective, Parts) or objective.loss.facts.kind == "structured":
         return None  # those solvers go on from duals alone
-    if not objective.tie.facts.paths or sp.issparse(old.coef):
+    if not objective.tie.facts.paths or not old.by_features or sp.issparse(old.coef):
         return None
     tie, shares = objective.tie, np.asarray(heirs.matrix.sum(axis=0)).ravel()
     known = np.flatnonzero(shares)

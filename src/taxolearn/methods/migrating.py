@@ -231,7 +231,7 @@ def _as_given(names: list[list[Hashable]], several: bool) -> Any:
 
 
 def _make(model: Any, rows: Any, y: Any, taxonomy: Taxonomy, weights: Any) -> Problem:
-    return make_problem(
+    problem = make_problem(
         rows,
         y,
         taxonomy,
@@ -241,6 +241,8 @@ def _make(model: Any, rows: Any, y: Any, taxonomy: Taxonomy, weights: Any) -> Pr
         checked=True,
         leaf_only=model.leaf_only,
     )
+    made: Problem = model._with_products(problem)
+    return made
 
 
 def _relabelled(
