@@ -171,7 +171,7 @@ def _projected(face: Face, ahead: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
     sums, wrong = face.sums(target), ahead < 0
     above = sums > face.cost * (1 + _AT_BOUND)
     if above.any():
-        target *= np.where(above, face.cost / np.maximum(sums, _TINY), 1.0)[face.row]
+        target *= np.divide(face.cost, sums, out=np.ones_like(sums), where=above)[face.row]
         wrong |= above[face.row]
     return target, wrong
 
