@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from taxolearn import ClassGraph, Taxonomy
+from taxolearn.methods.row_kernels import RowKernels
 from taxolearn.registry import METHODS, Method
 from taxolearn.testing import check_method
 
@@ -137,18 +138,22 @@ def test_one_label_in_each_list(method: Method) -> None:
 
 
 @pytest.mark.parametrize(
-    "method",
-    [method for method in METHODS if hasattr(method.kind(), "kernel")],
-    ids=lambda method: method.name,
+    ("method", "landmarks"),
+    [
+        pytest.param(method, landmarks, id=f"{method.name}-{landmarks or 'all'}")
+        for method in METHODS
+        for landmarks in (None, 20)
+        if landmarks or issubclass(method.kind, RowKernels)
+    ],
 )
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
-def test_kernels(method: Method, kernel: str) -> None:
+def test_kernels(method: Method, kernel: str, landmarks: int | None) -> None:
     y = one_label(LEAVES)
     X = rows(y)
     if kernel == "precomputed":
         X = np.exp(-0.1 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
-    check_method(made(method, TREE, LEAVES, kernel=kernel), X, y)
-    inner = one_label(
-        [name for name in TREE.nodes if name in ("cat", "lion", "lynx", "fox", "tree", "oak")], 7
-    )
-    check_method(made(method, TREE, LEAVES, kernel=kernel), X, inner)
+    given = {"kernel": kernel, "landmarks": landmarks}
+    check_method(made(method, TREE, LEAVES, **given), X, y)
+    if landmarks is None:
+        classes = [name for name in TREE.nodes if name in ("cat", "lion", "lynx", "fox", "tree", "oak")]
+        check_method(made(method, TREE, LEAVES, **given), X, one_label(classes, 7))

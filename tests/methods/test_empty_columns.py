@@ -96,3 +96,17 @@ def test_vectors_of_every_kind_are_widened(monkeypatch: pytest.MonkeyPatch) -> N
             np.testing.assert_allclose(wide.scores(rows), vectors.scores(rows[:, columns]), rtol=1e-12)
             if limit == 0 and hasattr(wide, "is_sparse"):
                 assert wide.is_sparse
+
+
+def test_classes_are_added_to_a_fit_that_left_columns_out() -> None:
+    columns = ([0, 1, 2, 3], [3, 50, 3, 50])
+    X, y = sp.csr_array((np.ones(4), columns), shape=(4, 100)), ["cat", "dog", "cat", "dog"]
+    new = sp.csr_array((np.ones(2), ([0, 1], [7, 7])), shape=(2, 100))
+    old, larger = (Taxonomy.from_paths(["all/cat", "all/dog", *more]) for more in ([], ["all/emu"]))
+    model = RecursiveSVM(old, warm_start=True).fit(X, y).add_classes(larger, new, ["emu", "emu"])
+    fresh = RecursiveSVM(larger).fit(sp.vstack([X, new], format="csr"), [*y, "emu", "emu"])
+    assert model.predict(new).tolist() == ["emu", "emu"]
+    np.testing.assert_allclose(model.coef_, fresh.coef_, atol=1e-2)
+    assert model.add_classes(
+        Taxonomy.from_paths(["all/cat", "all/dog", "all/emu", "all/fox"]), new, ["fox"] * 2
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +72,22 @@ def given_products(X: Any, columns: Ids) -> Array:
     return np.ascontiguousarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
 
 
+def check_rows_of(kernel: RowKernel, X: Any) -> None:
+    """Refuse rows that the kernel cannot take.
+
+    >>> check_rows_of(RowKernel("chi2"), sp.csr_array(np.eye(2)))
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: kernel 'chi2' takes no sparse rows; use X.toarray()
+    """
+    if kernel.is_precomputed and X.shape[0] != X.shape[1]:
+        raise DataError(
+            f"X has shape {X.shape}, and kernel='precomputed' needs a square matrix: the products of all rows"
+        )
+    if sp.issparse(X) and not kernel.takes_sparse:
+        raise DataError(f"kernel {kernel.name} takes no sparse rows; use X.toarray()")
+
+
 def row_products(kernel: RowKernel, X: Any, cache_bytes: int = 200 * 2**20, n_jobs: int = 1) -> RowProducts:
     """The products of rows X by a kernel; a matrix that is not positive semi-definite is an error.
 
@@ -87,12 +103,7 @@ def row_products(kernel: RowKernel, X: Any, cache_bytes: int = 200 * 2**20, n_jo
     kernel = kernel.for_rows(X)
     n = X.shape[0]
     products = RowProducts(kernel, np.arange(n), cache_bytes)
-    if kernel.is_precomputed and X.shape[0] != X.shape[1]:
-        raise DataError(
-            f"X has shape {X.shape}, and kernel='precomputed' needs a square matrix: the products of all rows"
-        )
-    if sp.issparse(X) and not kernel.takes_sparse:
-        raise DataError(f"kernel {kernel.name} takes no sparse rows; use X.toarray()")
+    check_rows_of(kernel, X)
     if kernel.is_definite:
         return products
     if kernel.is_precomputed:
@@ -107,12 +118,32 @@ def row_products(kernel: RowKernel, X: Any, cache_bytes: int = 200 * 2**20, n_jo
     return replace(products, shift=least_shift(matrix, kernel), matrix=matrix)
 
 
+class DefiniteFactor(NamedTuple):
+    """Cholesky's factor of a matrix with `shift` added to its diagonal, and what makes that definite for sure.
+
+    >>> DefiniteFactor(np.eye(1), 0.0).factor
+    array([[1.]])
+    """
+
+    factor: Array
+    shift: float
+
+
 def least_shift(matrix: Array, kernel: RowKernel) -> float:
     """A small number that, added to the diagonal, makes a symmetric matrix positive semi-definite for sure.
 
     >>> least_shift(np.ones((2, 2)), RowKernel("precomputed")) < 1e-12
     True
-    >>> least_shift(np.array([[1.0, 0.5], [0.0, 1.0]]), RowKernel("precomputed"))
+    """
+    return definite_factor(matrix, kernel).shift
+
+
+def definite_factor(matrix: Array, kernel: RowKernel) -> DefiniteFactor:
+    """The lower factor of a symmetric matrix, with as little added to its diagonal as rounding needs.
+
+    >>> definite_factor(np.array([[4.0]]), RowKernel("precomputed")).factor.round(6)
+    array([[2.]])
+    >>> definite_factor(np.array([[1.0, 0.5], [0.0, 1.0]]), RowKernel("precomputed"))
     Traceback (most recent call last):
     ...
     taxolearn.errors.DataError: kernel 'precomputed' is not symmetric: rows 0 and 1 have the products 0.5 and 0
@@ -132,18 +163,19 @@ def least_shift(matrix: Array, kernel: RowKernel) -> float:
     n = len(matrix)
     trace = float(np.abs(np.diagonal(matrix)).sum())
     if largest == 0.0:
-        return 0.0
+        return DefiniteFactor(np.eye(n), 0.0)
     for share in _SHIFTS if trace else ():
         shifted = np.array(matrix, order="F")
         shifted += shifted.T.copy()
         shifted *= 0.5
         shifted[np.diag_indices(n)] += share * trace
         try:
-            cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+            factor = cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
             continue
         # what Cholesky proves is off by its own rounding, at most (n + 2) units of the trace
-        return float((share + 1.01 * (n + 2) * 2.0**-53) * trace * (1.0 + 1e-9) + n * apart)
+        shift = (share + 1.01 * (n + 2) * 2.0**-53) * trace * (1.0 + 1e-9) + n * apart
+        return DefiniteFactor(factor, float(shift))
     raise DataError(
         f"kernel {kernel.name} is not positive semi-definite: its matrix has the eigenvalue "
         f"{_smallest_eigenvalue(matrix):g} (the largest entry is {largest:g}), and no optimum can be certified; use "

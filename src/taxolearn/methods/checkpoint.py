@@ -16,6 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.errors import DataError, ModelError
+from taxolearn.objective import Objective, Parts
 from taxolearn.storage import read_model, write_model
 from taxolearn.storage.folders import check_folder, holds_model_files
 from taxolearn.storage.packing import unpack_sparse
@@ -133,3 +134,24 @@ class Checkpoint:
 def _names_beside(folder: Path) -> Iterable[Path]:
     absolute = Path(os.path.abspath(folder))
     return (absolute.with_name(f"{absolute.name}.damaged-{number}") for number in count(1))
+
+
+def highest_dual(objective: Objective | Parts, shape: tuple[int, int]) -> float:
+    """A number that no dual is near: what has larger ones is no checkpoint.
+
+    The dual objective is not below that of zero, so that duals of the squared hinge are of the order of their cost
+    times the root of their number; all others are bounded by their cost, and probabilities by 1.
+
+    >>> from taxolearn import RecursiveLogistic
+    >>> from taxolearn.problem import make_problem
+    >>> objective = RecursiveLogistic(loss="softmax")._objective(make_problem([[0.0], [1.0]], ["a", "b"]))
+    >>> highest_dual(objective, (2, 2))
+    2.0
+    """
+    if not objective.loss.facts.dual_grows_with_C:
+        return 2.0
+    problem = objective.problem
+    weight = problem.row_weight.max() * max(problem.positive_weight.max(), problem.negative_weight.max())
+    first = objective.parts[0] if isinstance(objective, Parts) else objective
+    margin = 1.0 + abs(first.bias_prior * first.bias_feature)
+    return float(1e4 * objective.C * weight * margin * (1.0 + np.sqrt(float(shape[0]) * shape[1])))

@@ -20,11 +20,11 @@ from taxolearn.decoders import Decoder, best_class, fit_link
 from taxolearn.engines import ThreadEngine, interrupts
 from taxolearn.errors import DataError
 from taxolearn.losses import LOSSES, Loss
-from taxolearn.methods.base import VectorClassifier
-from taxolearn.methods.checkpoint import Checkpoint
+from taxolearn.methods.checkpoint import Checkpoint, highest_dual
 from taxolearn.methods.empty_classes import on_empty_classes, with_borrowed_intercepts
 from taxolearn.methods.held_out import held_out_parts
 from taxolearn.methods.inputs import check_rows, check_seed, check_targets
+from taxolearn.methods.landmark_kernels import LandmarkKernels
 from taxolearn.methods.migrating import migrate
 from taxolearn.methods.parameters import (
     check_parameters,
@@ -46,7 +46,6 @@ from taxolearn.solvers import Limits, Progress, Solution, Start, Watch
 from taxolearn.solvers.solve import solve
 from taxolearn.structure.names import show
 from taxolearn.ties import Tie
-from taxolearn.vectors import widened
 
 _LEAST_SHARE_OF_TIME = 0.2  # of max_seconds that the solver gets, however long the certificate takes
 
@@ -57,7 +56,7 @@ def _folder_or_none(name: str, value: Any) -> None:
 
 
 @estimator
-class CertifiedClassifier(VectorClassifier):
+class CertifiedClassifier(LandmarkKernels):
     """Base of the estimators: one optimisation problem, solved and certified.
 
     A method names its four slots: its loss (`_loss`, by the parameter `loss` unless it says otherwise), its tie
@@ -69,7 +68,6 @@ class CertifiedClassifier(VectorClassifier):
     """
 
     _solvers: ClassVar[tuple[str, ...]]
-    _leaves_out_empty_columns: ClassVar[bool] = True
     _decoder: ClassVar[Callable[..., Decoder]] = staticmethod(best_class)
     # whether leaves without rows are classes
     _empty_classes: ClassVar[Literal["drop", "keep"]] = "keep"
@@ -170,9 +168,10 @@ class CertifiedClassifier(VectorClassifier):
         """The fit proper, from `start` on if there is one; y is what the labels were given as."""
         seed = check_seed(self.random_state)
         data = problem.fingerprint()
-        given, (problem, used) = problem, self._in_use(problem)
-        if start is not None and used is not None:
-            start = Start(start.dual, None)  # what else a solver goes on from is about all columns
+        given, learned = problem, self._learned_rows(problem, seed)
+        problem, same = learned.problem, data + learned.mark
+        if start is not None and problem is not given:
+            start = Start(start.dual, None)  # what else a solver goes on from is about the columns given
         # Ctrl-C stops the solver at its next step, and nothing after it: what was learned is certified and kept
         with interrupts() as request, ThreadEngine(self.n_jobs) as engine:
             if hasattr(self, "vectors_"):
@@ -183,36 +182,33 @@ class CertifiedClassifier(VectorClassifier):
             check_sizes(problem, float(self.C), self._bias_feature)
             limits = self._limits(objective, seed, engine)
             if self.warm_start and start is None:
-                start = start_from(getattr(self, "_kept", None), objective, data)
+                start = start_from(getattr(self, "_kept", None), objective, same)
             objective, limits, start = self._settled(objective, limits, start)
             objective = self._fit_on_held_out(objective, limits)
             watch = reporter(bool(self.verbose), limits.tol)
             small, nodes = on_classes_nodes(objective)
-            solution = self._solve(small, limits, *self._checkpointed(objective, data, start, watch))
+            solution = self._solve(small, limits, *self._checkpointed(objective, same, start, watch))
             certificate = certify(small, solution, engine)
-            self._accept(objective, data, with_all_nodes(objective, solution, nodes), certificate)
-            if used is not None:
-                self.vectors_ = widened(self.vectors_, used, given.n_features)
+            self._accept(objective, given, same, with_all_nodes(objective, solution, nodes), certificate)
+            self.vectors_ = learned.given(self.vectors_)
             request.heard = True
         if not self.certificate_.holds(self.tol):
             warnings.warn(self._complaint(given), ConvergenceWarning, stacklevel=3)
         return self
 
-    def _in_use(self, problem: Problem) -> tuple[Problem, npt.NDArray[np.intp] | None]:
-        """The problem on the columns that sparse rows have, and which these are, where many others are empty (None:
-        all of them); vectors are zero at the others, and nothing is spent on them."""
-        if problem.products is not None or not self._leaves_out_empty_columns:
-            return problem, None
-        return problem.compacted()
-
     def _accept(
-        self, objective: Objective | Parts, data: str, solution: Solution, certificate: Certificate
+        self,
+        objective: Objective | Parts,
+        given: Problem,
+        data: str,
+        solution: Solution,
+        certificate: Certificate,
     ) -> None:
-        """Take over a solution, or with a warm start the better of it and the one before."""
+        """Take over a solution, or with a warm start the better of it and the one before, with the rows given."""
         self.n_iter_, self.history_ = solution.n_iter, solution.history
         vectors, state = solution.vectors, solution.state
         if self.warm_start:
-            now = keep(objective, data, solution, certificate)
+            now = keep(objective, data, solution, certificate)._replace(problem=given)
             self._kept: Kept = better_of(getattr(self, "_kept", None), now)
             vectors, state, certificate = self._kept.vectors, self._kept.state, self._kept.certificate
         self._learn(objective, state)
@@ -311,7 +307,7 @@ class CertifiedClassifier(VectorClassifier):
             return start, watch
         shape = (objective.n_units, objective.problem.n_rows)
         folder = Checkpoint(self.checkpoint, mark_of(objective, data), shape, float(self.checkpoint_seconds))
-        last = folder.read(_highest_dual(objective, shape))
+        last = folder.read(highest_dual(objective, shape))
         if last is not None:
             start = Start(last, None)
 
@@ -325,6 +321,11 @@ class CertifiedClassifier(VectorClassifier):
 
     def _check_parameters(self) -> None:
         check_parameters(self)
+        self._check_kernel()
+        if self.checkpoint is not None and self.kernel is not None and not isinstance(self.kernel, str):
+            raise DataError(
+                "checkpoint needs a kernel by name: nobody can tell whether a callable is the same one tomorrow"
+            )
 
     def _wants_probabilities(self) -> bool:
         return False
@@ -383,18 +384,3 @@ class CertifiedClassifier(VectorClassifier):
             model.set_params(C=C)
             model.fit(X, y, sample_weight=sample_weight)
             yield model
-
-
-def _highest_dual(objective: Objective | Parts, shape: tuple[int, int]) -> float:
-    """A number that no dual is near: what has larger ones is no checkpoint.
-
-    The dual objective is not below that of zero, so that duals of the squared hinge are of the order of their cost
-    times the root of their number; all others are bounded by their cost, and probabilities by 1.
-    """
-    if not objective.loss.facts.dual_grows_with_C:
-        return 2.0
-    problem = objective.problem
-    weight = problem.row_weight.max() * max(problem.positive_weight.max(), problem.negative_weight.max())
-    first = objective.parts[0] if isinstance(objective, Parts) else objective
-    margin = 1.0 + abs(first.bias_prior * first.bias_feature)
-    return float(1e4 * objective.C * weight * margin * (1.0 + np.sqrt(float(shape[0]) * shape[1])))

@@ -134,16 +134,16 @@ class SetMethod(StructuredMethod):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = self.kernel is None
+        tags.classifier_tags.multi_label = not self._by_products
         return tags
 
     def _check_labels(self, problem: Problem) -> None:
         """Any number of labels will do, but for rows that are known by a kernel."""
-        if self.kernel is not None:
+        if self._by_products:
             super()._check_labels(problem)
 
     def _objective(self, problem: Problem) -> Objective | Parts:
-        if self.kernel is not None or not has_several(problem):
+        if self._by_products or not has_several(problem):
             self.__dict__.pop("miss_cost_", None)  # of an earlier fit
             return super()._objective(problem)
         self._refuse_pegasos()

@@ -191,6 +191,18 @@ def whole(name: str, value: Any) -> None:
         raise DataError(f"{name}={show(value)} is not allowed; give a whole number")
 
 
+def whole_or_none(name: str, value: Any) -> None:
+    """Refuse all but a whole number from one on, or None.
+
+    >>> whole_or_none("landmarks", 0)
+    Traceback (most recent call last):
+    ...
+    taxolearn.errors.DataError: landmarks=0 is not allowed; give a positive number
+    """
+    if value is not None:
+        whole(name, value)
+
+
 def share(name: str, value: Any) -> None:
     """Must be a float between 0 and 1.
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from taxolearn.engines import worker_count
-from taxolearn.errors import DataError
 from taxolearn.gram import row_kernel, row_products
 from taxolearn.methods.fitting import CertifiedClassifier
-from taxolearn.methods.parameters import estimator, parameter, positive
+from taxolearn.methods.parameters import estimator, parameter, positive, whole_or_none
 from taxolearn.problem import Problem
-
-_NOT_NEGATIVE = ("chi2", "additive_chi2")
 
 
 @estimator
 class RowKernels(CertifiedClassifier):
     """Methods with a kernel: w . x of their objective becomes w . phi(x), with phi(x) . phi(z) = k(x, z), and the bias
     is the weight of one more feature as ever: k(x, z) + s^2. Vectors are sums of the training rows (representer
-    theorem), of which the model keeps those that count.
+    theorem), of which the model keeps those that count; or, with `landmarks`, sums of these.
 
     >>> from taxolearn import MulticlassSVM
     >>> X, y = [[-1.0], [0.0], [1.0]], ["out", "in", "out"]
@@ -39,39 +36,23 @@ class RowKernels(CertifiedClassifier):
             '"linear" learns what None learns, by products of rows, which pays where rows are few and long.'
         ),
     )
-    kernel_params: dict[str, Any] | None = parameter(
+    landmarks: int | None = parameter(
         default=None,
         doc=(
-            "Parameters of the kernel: `gamma`, `degree`, `coef0` as in scikit-learn's `pairwise_kernels`; gamma may "
-            'be "scale" or "auto" as in `sklearn.svm.SVC`. A callable gets them as keywords.'
+            "With a kernel: None learns from the products of all rows, whose number grows with the square of theirs. "
+            "A number: so many training rows are drawn (by `random_state`; None draws the same each time), and all "
+            "rows described by their products with these (the Nystroem method); the certificate is of that."
         ),
+        check=whole_or_none,
     )
     cache_size: float = parameter(
         default=200.0, doc="Rows of the kernel's matrix to keep while fitting, in MB.", check=positive
     )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        if isinstance(self.kernel, str) and self.kernel in _NOT_NEGATIVE:
-            tags.input_tags.positive_only = True
-            tags.input_tags.sparse = False
-        return tags
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.kernel is None:
-            if self.kernel_params:
-                raise DataError("kernel_params are of a kernel, and kernel=None has none; give a kernel")
-            return
-        row_kernel(self.kernel, self.kernel_params)
-        if self.checkpoint is not None and not isinstance(self.kernel, str):
-            raise DataError(
-                "checkpoint needs a kernel by name: nobody can tell whether a callable is the same one tomorrow"
-            )
+    _takes_all_products: ClassVar[bool] = True
 
     def _with_products(self, problem: Problem) -> Problem:
-        if self.kernel is None:
+        if not self._by_products:
             return problem
         kernel = row_kernel(self.kernel, self.kernel_params)
         room = int(float(self.cache_size) * 2**20)

@@ -54,7 +54,7 @@ class TopDownSVM(StructuredMethod):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.kernel is not None and self.loss != "multiclass":
+        if self._by_products and self.loss != "multiclass":
             raise DataError(f"loss={self.loss!r} takes no kernel; use loss='multiclass', or kernel=None")
 
     def _objective(self, problem: Problem) -> Parts:

@@ -230,6 +230,14 @@ class Problem:
         X = sp.csr_array((self.X.data, place.astype(indices.dtype), self.X.indptr), shape=shape)
         return replace(self, X=X), features
 
+    def with_features(self, X: Any) -> Problem:
+        """The same problem with other features of its rows.
+
+        >>> make_problem([[0.0], [1.0]], ["a", "b"]).with_features(np.eye(2)).n_features
+        2
+        """
+        return replace(self, X=X)
+
     def subset(self, rows: npt.NDArray[np.intp]) -> Problem:
         """The same problem on some of its rows (the classes stay).
 

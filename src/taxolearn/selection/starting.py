@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from taxolearn.structure import Taxonomy
 _INTERCEPT = (
     3.0  # lengths of a row; with one, intercepts of dense rows were held back, beyond three nothing is gained
 )
+_LANDMARKS = 1000
+_MOST_MARKED = 100_000  # rows whose products with the landmarks take less than a GB
 _KERNEL: dict[str, Any] = {"kernel": "rbf", "kernel_params": {"gamma": "scale"}}
 
 
@@ -36,8 +39,8 @@ def starting_candidates(
     One label per row: the SVM of one class against the rest, on trees the same at each node, the normalized
     hierarchical SVM, softmax regression (which is multinomial logistic regression), and the same tied to the parents;
     without a taxonomy the multi-class SVM and softmax. Several: SVM and logistic regression of one class against the
-    rest, and the SVM tied to the parents. Where the rows of the problem are dense and few, least squares with
-    a kernel, too.
+    rest, and the SVM tied to the parents. Where the rows of the problem are dense, the SVM tied to the parents with
+    a kernel by landmarks, too (one against the rest without a taxonomy); where they are few, least squares with one.
     What is quick, and seldom far behind, comes first. `parameters` go to all.
 
     >>> from taxolearn.problem import make_problem
@@ -51,11 +54,17 @@ def starting_candidates(
 
 
 def _curved(taxonomy: Taxonomy | None, problem: Problem, **parameters: Any) -> list[Candidate]:
-    """What draws curved borders between classes, by one decomposition of the products of all rows for every C."""
-    # words are many, and hardly gain by it
-    if not isinstance(problem.X, np.ndarray) or len(problem.X) > MOST_DECOMPOSED:
-        return []
-    return [Candidate(TaxonomyRidge(taxonomy, **_KERNEL, **parameters), 1.0, dear=True)]
+    """What draws curved borders between classes."""
+    if not isinstance(problem.X, np.ndarray) or len(problem.X) > _MOST_MARKED:
+        return []  # words are many, and hardly gain by it
+    method: Any = OneVsRestSVM
+    if taxonomy is not None:
+        method = partial(RecursiveSVM, empty_classes="drop")
+    found = [Candidate(method(taxonomy, landmarks=_LANDMARKS, **_KERNEL, **parameters), 4.0, dear=True)]
+    if len(problem.X) <= MOST_DECOMPOSED:
+        # one decomposition of the products of all rows serves every C
+        found.append(Candidate(TaxonomyRidge(taxonomy, **_KERNEL, **parameters), 1.0, dear=True))
+    return found
 
 
 def _linear(taxonomy: Taxonomy | None, several: bool, **parameters: Any) -> list[Candidate]:
