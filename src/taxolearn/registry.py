@@ -250,6 +250,18 @@ STARTER = Method(
     room="selection",
 )
 
+# What the choice of a method may end at: two of them, added up.
+BLEND = Method(
+    "blend",
+    "Blend",
+    "blend",
+    "methods whose scores are added up",
+    (),
+    "Genest, Zidek: Combining Probability Distributions. Statistical Science 1 (1986)",
+    several=False,
+    room="selection",
+)
+
 
 def method_of(class_name: str) -> Method | None:
     """The method of a class name, None if there is none.
@@ -257,4 +269,4 @@ def method_of(class_name: str) -> Method | None:
     >>> method_of("OneVsRestSVM").name, method_of("TaxonomyClassifier").name
     ('svm', 'auto')
     """
-    return next((method for method in (STARTER, *METHODS) if method.class_name == class_name), None)
+    return next((method for method in (STARTER, BLEND, *METHODS) if method.class_name == class_name), None)

@@ -329,6 +329,9 @@ def _refit(
     names: Any,
 ) -> tuple[Any, str]:  # fmt: skip
     """Fit the new model; which classes were touched, and where it started."""
+    if not hasattr(new, "_objective"):  # methods that answer together: none knows what its vectors were
+        new._fit_problem(problem, names)
+        return touched.rows | touched.place, "from zero"
     objective = new._objective(problem)
     if before is not None and _stand_alone(model, objective, before):
         joined = join_classes(new, problem, model, heirs.one_to_one, np.flatnonzero(touched.rows))

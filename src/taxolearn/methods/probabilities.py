@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from taxolearn.decoders import Decoder, Link, Sigmoids, Temperature, probability_blocks
 from taxolearn.errors import DataError
 from taxolearn.losses import LOSSES
+from taxolearn.methods.base import VectorClassifier
 from taxolearn.methods.deciding import WORDS, check_decision, deciding, node_columns, rule_of
 from taxolearn.methods.fitting import CertifiedClassifier
 from taxolearn.methods.parameters import estimator, parameter
@@ -34,11 +35,11 @@ def _decision(name: str, value: Any) -> None:
 
 
 @estimator
-class Probabilities(CertifiedClassifier):
+class AnswersByProbability(VectorClassifier):
     """`predict_proba`, `node_proba` and decisions by expected cost.
 
     >>> from taxolearn import OneVsRestLogistic, OneVsRestSVM
-    >>> issubclass(OneVsRestSVM, Probabilities), issubclass(OneVsRestLogistic, Probabilities)
+    >>> issubclass(OneVsRestSVM, AnswersByProbability), issubclass(OneVsRestLogistic, AnswersByProbability)
     (True, True)
     """
 
@@ -149,6 +150,16 @@ class Probabilities(CertifiedClassifier):
         if isinstance(decision, str) and decision == "best" and not inner:
             return self.decoder_, self.classes_
         return deciding(self, decision, inner)
+
+
+@estimator
+class Probabilities(AnswersByProbability, CertifiedClassifier):
+    """Methods that have probabilities, of their own or calibrated.
+
+    >>> from taxolearn import OneVsRestLogistic, OneVsRestSVM
+    >>> issubclass(OneVsRestSVM, Probabilities), issubclass(OneVsRestLogistic, Probabilities)
+    (True, True)
+    """
 
 
 @estimator

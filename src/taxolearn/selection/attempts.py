@@ -39,6 +39,8 @@ class Attempt:
     answers: list[dict[str, Any]] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     thresholds: list[Any] = field(default_factory=list)  # several labels per row: tuned for the metric
+    scores: list[Any] = field(default_factory=list)  # on the held-out rows, where they are kept for blends
+    of: tuple[Attempt, ...] = ()  # what a blend is made of
     gap: float = 0.0
     certified: bool = True
     seconds: float = 0.0

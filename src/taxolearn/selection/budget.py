@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-_LEAST = 30.0  # CPU seconds that a search may take however quick a fit is
+_LEAST = 60.0  # CPU seconds that a search may take however quick a fit is
 _FLAT_FITS = 8.0  # that a search may cost: with the last fit, and the scores, it is about ten
 _LEAST_SHARE = 0.01  # of max_seconds, that a trial which was let begin gets at least
 _LAST_FIT = 2.0  # times what a trial took: all rows, and a smaller gap

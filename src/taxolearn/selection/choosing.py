@@ -36,8 +36,19 @@ class Choice:
         None is looked at that is below the best plain option with the first decision.
         If that plain option is not clearly worse, by the metric or by the second, rows that were too `few` have told
         nothing, or there is nothing to tell: the same is looked for among the plain options, and at last it is taken
-        itself.
+        itself. A blend must be clearly better than what would be chosen without any.
         """
+        alone = [one for one in options if not one.attempt.of]
+        found = self._of_one(alone, few=few)
+        if few or len(alone) == len(options):
+            return found
+        first = [one for one in alone if self._plain(one.attempt) and one.decision == self._decisions[0]]
+        safe = max(first, key=_safe_order, default=found)
+        together = self._near_best([one for one in options if one.score.better(safe.score) >= -_EQUAL])
+        return together if together.attempt.of and self._clearly_better(together, found) else found
+
+    def _of_one(self, options: Sequence[Option], *, few: bool) -> Option:
+        """Among methods that answer alone."""
         plain = [one for one in options if self._plain(one.attempt)]
         first = [one for one in plain if one.decision == self._decisions[0]]
         if not first:

@@ -18,6 +18,8 @@ from taxolearn.errors import EmptyClassWarning
 from taxolearn.methods.held_out import Split
 from taxolearn.problem import Problem
 from taxolearn.selection.attempts import Attempt, Candidate, Option
+from taxolearn.selection.blend import Blend, blends, member_of
+from taxolearn.selection.blending import MOST_SCORES, best_of_each, blended_scores, pairs, shares_of, stand_in
 from taxolearn.selection.budget import Budget
 from taxolearn.selection.choosing import CLEAR, Choice, goodness
 from taxolearn.selection.measures import BALANCED, Measure, Score
@@ -83,6 +85,7 @@ class Race:
         self.attempts: list[Attempt] = []
         self._known: dict[tuple[int, str, str, int], Score] = {}
         self._budget = Budget(None, small=True)
+        self._answering: dict[int, Blend] = {}  # by fold: what blends of its models answer by
         self.n_folds = 0  # on which all that are left were tried
         sizes = np.cumsum([len(held) for held, _ in folds])
         self._first_folds = min(len(folds), int(np.searchsorted(sizes, _PATH_ROWS)) + 1)
@@ -108,7 +111,33 @@ class Race:
             if len(alive) < 2 or not budget.allows(_seconds_per_fold(alive)):
                 break  # one alone has nothing to be compared with
             self._next_fold(alive, fold)
+        self._blend(budget)
         return self.choice()
+
+    def _blend(self, budget: Budget) -> None:
+        """The best attempts of the candidates that blend with each other, two and two together."""
+        if self.n_held_out < _FEW_ROWS:
+            return
+        whole = [one for one in self.attempts if len(one.scores) == self.n_folds == one.n_folds]
+        whole.sort(key=lambda one: -goodness(self._best(one)))
+        seconds = 0.0
+        for blend in pairs(whole, len(self._candidates)):
+            if not budget.allows(seconds):
+                break
+            began = budget.now()
+            for fold in range(self.n_folds):
+                self._ask_blend(blend, fold, blended_scores(blend, fold))
+            seconds = blend.seconds = budget.now() - began
+            self.attempts.append(blend)
+            if self._on_trial is not None:
+                self._on_trial(blend, self.title(blend), self._latest(blend))
+
+    def _ask_blend(self, blend: Attempt, fold: int, scores: Any) -> None:
+        held = self._folds[fold][0]
+        model, rows = stand_in(self._answering[fold], scores)
+        targets, weight = self._targets(model, held), self._problem.row_weight[held]
+        blend.links.append(fit_link(scores, targets, weight, several=False))
+        blend.answers.append(self._answers(model, rows, scores, targets, weight, blend.links[-1]))
 
     def _next_fold(self, alive: Sequence[Attempt], fold: int) -> None:
         """All that are left on one more fold, those of a candidate from the smallest C on."""
@@ -181,6 +210,9 @@ class Race:
         attempt.links.append(fit_link(scores, targets, weight[held], several))
         if several:
             attempt.thresholds.append(self._tuned(model, scores, targets, weight[held]))
+        elif blends(model) and scores.size <= MOST_SCORES:
+            attempt.scores.append(scores.astype(np.float32))
+            self._answering.setdefault(fold, Blend().answering_as(model))
         attempt.answers.append(
             self._answers(model, X[held], scores, targets, weight[held], attempt.links[-1])
         )
@@ -266,10 +298,16 @@ class Race:
 
     def estimator(self, attempt: Attempt) -> Any:
         """The estimator of an attempt, not fitted."""
+        if attempt.of:
+            members = [member_of(self.estimator(one)) for one in attempt.of]
+            n_jobs = self._candidates[0].estimator.n_jobs
+            return Blend(members=members, shares=shares_of(attempt), n_jobs=n_jobs)
         return clone(self._candidates[attempt.candidate].estimator).set_params(C=attempt.C)
 
     def title(self, attempt: Attempt) -> str:
         """The estimator of an attempt as it would be written."""
+        if attempt.of:
+            return " + ".join(f"{self.title(one)} C={one.C:g}" for one in attempt.of)
         return title(self._candidates[attempt.candidate].estimator)
 
     def _latest(self, attempt: Attempt) -> float:
@@ -309,7 +347,7 @@ class Race:
         return rule.of(list(self.options()), few=self.n_held_out < _FEW_ROWS)
 
     def _is_plain(self, attempt: Attempt) -> bool:
-        return self._candidates[attempt.candidate].plain
+        return not attempt.of and self._candidates[attempt.candidate].plain
 
     def _best(self, attempt: Attempt) -> Score:
         return max((self.score(attempt, decision, self.measure) for decision in self.decisions), key=goodness)
@@ -328,7 +366,14 @@ class Race:
             default=None,
         )
         others = [one for one in near if one is not plain]
-        return others[:_MOST] if plain is None else [plain, *others[: _MOST - 1]]
+        going = others[:_MOST] if plain is None else [plain, *others[: _MOST - 1]]
+        # what is not good enough alone may be, together with another
+        tried.sort(key=lambda one: -goodness(scores[id(one)]))
+        return going + [one for one in best_of_each(tried) if one.scores and not _has(going, one.candidate)]
+
+
+def _has(attempts: Sequence[Attempt], candidate: int) -> bool:
+    return any(one.candidate == candidate for one in attempts)
 
 
 def _seconds_per_fold(attempts: Sequence[Attempt]) -> float:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from taxolearn.errors import ModelError
-from taxolearn.registry import METHODS
+from taxolearn.registry import STARTER, method_of
 from taxolearn.selection.trials import Selection, Trial
 from taxolearn.storage.classifiers import Arrays, entry, pack_params, unpack_params
 
@@ -50,8 +50,8 @@ def unpack_starter(kind: Any, header: dict[str, Any], arrays: Arrays, full: bool
     """
     inner = entry(header, "estimator", dict)
     name = entry(inner, "method", str)
-    method = next((one for one in METHODS if one.class_name == name), None)
-    if method is None:
+    method = method_of(name)
+    if method is None or method is STARTER:
         raise ModelError(f"the method {name[:40]!r} is not known to this version of taxolearn")
     chosen = method.kind._unpack(inner, arrays, full)
     stored = entry(header, "trials", dict)
