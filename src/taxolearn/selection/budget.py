@@ -14,7 +14,7 @@ class Budget:
     """What is left for trials.
 
     With `max_seconds`, seconds of the clock; without, so many CPU seconds as eight flat fits take, which the first
-    trial tells, and thirty at least. A small problem has no limit: its search takes seconds, and does not depend on the
+    trial tells, and sixty at least. A small problem has no limit: its search takes seconds, and does not depend on the
     machine.
 
     >>> budget = Budget(None, small=True)

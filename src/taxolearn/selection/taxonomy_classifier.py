@@ -75,13 +75,15 @@ class TaxonomyClassifier(VectorClassifier):
 
     Some of the library's methods, flat ones among them, are fitted without a fifth of the rows and asked about these;
     with few rows the fifths take turns. Each goes along C from the last fit on while its answers get better, and ends
-    early when it is far behind. Of all that are not below the best flat one by `scoring`, nor below the best of all by
-    more than one standard error of the difference (row by row), the one with the least tree loss is chosen, then the
-    simplest. The best flat one is taken unless it is beaten by two standard errors on a hundred rows or more; with
-    fewer only flat ones are tried. With several labels per row the best geometric mean of four F1 takes the place of
-    the least tree loss, or macro-F1 where a `scoring` is given. What is chosen is then fitted on all rows and
-    certified; its probabilities are calibrated by the scores of held-out rows. Where every class has a single row
-    nothing can be held out: the flat SVM is learned, without probabilities.
+    early when it is far behind. Of all that are not below the best flat one by `scoring`, nor below the best of all
+    by more than one standard error of the difference (row by row), the one with the least tree loss is chosen, then
+    the simplest. The best flat one is taken unless it is beaten by two standard errors on a hundred rows or more;
+    with fewer only flat ones are tried. Then two linear methods may answer together, the sum of their scores
+    (`Blend`), where that is two standard errors better than the one that was chosen. With several labels per row the
+    best geometric mean of four F1 takes the place of the least tree loss, or macro-F1 where a `scoring` is given.
+    What is chosen is then fitted on all rows and certified; its probabilities are calibrated by the scores of
+    held-out rows. Where every class has a single row nothing can be held out: the flat SVM is learned, without
+    probabilities.
 
     >>> tree = Taxonomy.from_paths(["Animal/Cat", "Animal/Dog", "Plant/Oak"])
     >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 5.0]] * 4) + 0.1 * np.random.default_rng(0).normal(size=(12, 2))
@@ -116,7 +118,7 @@ class TaxonomyClassifier(VectorClassifier):
         default=None,
         doc=(
             "Time limit of the search and the last fit together. None: the search may take as many CPU seconds as "
-            "eight flat fits, and thirty at least; a small problem has no limit, and does not depend on the machine."
+            "eight flat fits, and sixty at least; a small problem has no limit, and does not depend on the machine."
         ),
         check=positive_or_none,
     )
