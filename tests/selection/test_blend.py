@@ -204,7 +204,7 @@ def test_what_a_search_chose_is_fitted_saved_and_migrated(
         "starting_candidates",
         lambda taxonomy, several, problem, **given: [
             Candidate(OneVsRestSVM(taxonomy, **given), 1.0, plain=True),
-            Candidate(NormalizedHierarchicalSVM(taxonomy, **given), 1.0),
+            Candidate(RecursiveLogistic(taxonomy, loss="softmax", **given), 1.0),
         ],
     )
     model = TaxonomyClassifier(TREE, random_state=0).fit(points, y)
@@ -240,14 +240,12 @@ def test_pairs_are_of_the_best_candidates_alone() -> None:
     from taxolearn.selection.blending import pairs
 
     attempts = [Attempt(number, 4.0**number, gap=0.1 * number, certified=number < 2) for number in range(5)]
-    found = pairs(attempts, 9)
-    assert [tuple(one.candidate for one in two.of) for two in found] == [
-        (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3),
-    ]  # fmt: skip
-    assert [two.candidate for two in found] == list(range(9, 15))
+    found = pairs(attempts, 9, lambda one: one.candidate in (1, 3))
+    assert [tuple(one.candidate for one in two.of) for two in found] == [(0, 1), (0, 3), (1, 2), (2, 3)]
+    assert [two.candidate for two in found] == list(range(9, 13))
     assert found[0].certified
     assert not found[1].certified
-    assert found[2].gap == pytest.approx(0.3)
+    assert found[1].gap == pytest.approx(0.3)
 
 
 def test_a_blend_is_taken_where_it_is_clearly_better_than_each_alone() -> None:

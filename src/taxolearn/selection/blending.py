@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -29,19 +29,25 @@ def best_of_each(attempts: Sequence[Attempt]) -> list[Attempt]:
     return list(found.values())
 
 
-def pairs(attempts: Sequence[Attempt], n_candidates: int) -> list[Attempt]:
-    """A blend, not scored yet, of every two candidates, each by its first attempt; the best attempts come first.
+def pairs(
+    attempts: Sequence[Attempt], n_candidates: int, is_likelihood: Callable[[Attempt], bool]
+) -> list[Attempt]:
+    """A blend, not scored yet, of every two candidates, each by its first attempt, of which one has a loss that is a
+    likelihood and the other has not: of one kind they err alike. The best attempts come first.
 
-    >>> [blend.candidate for blend in pairs([Attempt(0, 1.0), Attempt(1, 4.0), Attempt(1, 9.0), Attempt(2, 1.0)], 5)]
-    [5, 6, 7]
-    >>> pairs([Attempt(0, 1.0), Attempt(1, 4.0)], 5)[0].C
+    >>> three = [Attempt(0, 1.0), Attempt(1, 4.0), Attempt(1, 9.0), Attempt(2, 1.0)]
+    >>> [[one.candidate for one in blend.of] for blend in pairs(three, 5, lambda one: one.candidate == 2)]
+    [[0, 2], [1, 2]]
+    >>> pairs([Attempt(0, 1.0), Attempt(1, 4.0)], 5, lambda one: one.candidate == 1)[0].C
     2.0
     """
-    found = []
-    for number, two in enumerate(combinations(best_of_each(attempts)[:_MOST_MEMBERS], 2)):
+    found: list[Attempt] = []
+    for two in combinations(best_of_each(attempts)[:_MOST_MEMBERS], 2):
+        if is_likelihood(two[0]) == is_likelihood(two[1]):
+            continue
         middle = float(np.sqrt(two[0].C * two[1].C))
         gap, certified = max(one.gap for one in two), all(one.certified for one in two)
-        found.append(Attempt(n_candidates + number, middle, of=two, gap=gap, certified=certified))
+        found.append(Attempt(n_candidates + len(found), middle, of=two, gap=gap, certified=certified))
     return found
 
 

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from taxolearn.decoders import Link, common_threshold, fit_link, link_of, tune_thresholds
 from taxolearn.errors import EmptyClassWarning
 from taxolearn.methods.held_out import Split
+from taxolearn.methods.probabilities import LikelihoodProbabilities
 from taxolearn.problem import Problem
 from taxolearn.selection.attempts import Attempt, Candidate, Option
 from taxolearn.selection.blend import Blend, blends, member_of
@@ -121,7 +122,7 @@ class Race:
         whole = [one for one in self.attempts if len(one.scores) == self.n_folds == one.n_folds]
         whole.sort(key=lambda one: -goodness(self._best(one)))
         seconds = 0.0
-        for blend in pairs(whole, len(self._candidates)):
+        for blend in pairs(whole, len(self._candidates), self._is_likelihood):
             if not budget.allows(seconds):
                 break
             began = budget.now()
@@ -348,6 +349,9 @@ class Race:
 
     def _is_plain(self, attempt: Attempt) -> bool:
         return not attempt.of and self._candidates[attempt.candidate].plain
+
+    def _is_likelihood(self, attempt: Attempt) -> bool:
+        return isinstance(self._candidates[attempt.candidate].estimator, LikelihoodProbabilities)
 
     def _best(self, attempt: Attempt) -> Score:
         return max((self.score(attempt, decision, self.measure) for decision in self.decisions), key=goodness)
