@@ -20,7 +20,7 @@ from taxolearn.methods.probabilities import LikelihoodProbabilities
 from taxolearn.problem import Problem
 from taxolearn.selection.attempts import Attempt, Candidate, Option
 from taxolearn.selection.blend import Blend, blends, member_of
-from taxolearn.selection.blending import MOST_SCORES, best_of_each, blended_scores, pairs, shares_of, stand_in
+from taxolearn.selection.blending import MOST_SCORES, blended_scores, pairs, shares_of, stand_in
 from taxolearn.selection.budget import Budget
 from taxolearn.selection.choosing import CLEAR, Choice, goodness
 from taxolearn.selection.measures import BALANCED, Measure, Score
@@ -371,13 +371,11 @@ class Race:
         )
         others = [one for one in near if one is not plain]
         going = others[:_MOST] if plain is None else [plain, *others[: _MOST - 1]]
-        # what is not good enough alone may be, together with another
+        # what is not good enough alone may be, together with one of the other kind
         tried.sort(key=lambda one: -goodness(scores[id(one)]))
-        return going + [one for one in best_of_each(tried) if one.scores and not _has(going, one.candidate)]
-
-
-def _has(attempts: Sequence[Attempt], candidate: int) -> bool:
-    return any(one.candidate == candidate for one in attempts)
+        kinds = {self._is_likelihood(one) for one in going}
+        others = [one for one in tried if one.scores and self._is_likelihood(one) not in kinds]
+        return going + others[:1]
 
 
 def _seconds_per_fold(attempts: Sequence[Attempt]) -> float:

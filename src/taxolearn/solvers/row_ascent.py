@@ -112,6 +112,13 @@ class RowAscent(AscentRun):
                     if self.exact.gap <= self.limits.tol:
                         return
                     share = min(1.0, self.exact.gap / gap) if gap > 0.0 else 1.0
+            if self.ends_at_the_mean(gap):
+                return
+
+    def ends_at_the_mean(self, gap: float) -> bool:
+        """Whether the mean of the last passes, taken over then, is within the gap asked for; `gap` is that seen in
+        passing."""
+        return False
 
     def after_pass(self) -> None:
         """What follows a pass over all rows, before the next one."""

@@ -21,6 +21,7 @@ from taxolearn.solvers.base import (
     Watch,
     check_requirements,
 )
+from taxolearn.solvers.mean_dual import MeanDual
 from taxolearn.solvers.row_ascent import Array, Ids, RowAscent
 from taxolearn.solvers.simplex_face import ascend_face, make_face
 from taxolearn.solvers.slot_run import SlotRun
@@ -45,6 +46,7 @@ _ONE_THREAD = 2**18  # multiplications for which BLAS takes one thread anyway
 _FACE_PASSES = (
     256  # passes that have as many multiplications as a step on a face may: BLAS is quicker at them
 )
+_MEAN_STEPS = 2**26  # multiplications in a pass from which on the mean of some is worth its making
 _LIMITS = Limits(tol=1e-3)
 
 
@@ -154,6 +156,7 @@ class StructuredRun(RowAscent, SlotRun):
         steps = entries * tie.n_nodes + problem.n_rows * tie.paths.nnz
         self.steps = steps
         self.begin(objective, limits, run, watch, cost, steps)
+        self.mean = MeanDual()
         self.slot_passes = _LIGHT_SLOT_PASSES if self.light else _SLOT_PASSES
         rows, square, nodes, bias_feature = self._layout()
         self.arrays = Arrays(
@@ -239,6 +242,31 @@ class StructuredRun(RowAscent, SlotRun):
         with nullcontext() if size**3 <= _ONE_THREAD else blas_threads(1):
             slots.alpha[:] = ascend_face(make_face(self.objective, row, slots.classes, cost), slots.alpha)
         self.make_vectors()
+
+    def ends_at_the_mean(self, gap: float) -> bool:
+        """Every ten passes, where these take long, the mean of their duals is looked at if it promises an end."""
+        if self.steps < _MEAN_STEPS or self.done < self.first_face:
+            return False
+        now = self.dual()
+        self.mean.add(now)
+        if not self.mean.full:
+            return False
+        mean = self.mean.take()
+        if not self.mean.promises(gap, self.limits.tol):
+            return False
+        self.begin_with(mean)
+        self.before_price()
+        report, _, whole = self._reports(self.price_task, self._pieces(self.weighted))
+        if not whole:
+            return False
+        primal, dual = self.bounds(report)
+        found = (primal - dual) / primal if primal > 0 else np.inf
+        if found <= self.limits.tol:
+            self.exact = self._note(primal, dual)
+            return True
+        self.mean.learn(gap, found)
+        self.begin_with(now)
+        return False
 
     def before_price(self) -> None:
         """Make room for the classes that a look at all of them may bring."""
