@@ -5,7 +5,7 @@ from __future__ import annotations
 import scipy.sparse as sp
 
 _PASSES = 10  # of which a mean is taken
-_SHARE = 0.45  # of the gap seen in passing that is guessed to be left at the mean, as long as nothing is known
+_SHARE = 0.45  # of the gap seen in passing that is guessed to be left at the mean, until one was looked at
 
 
 class MeanDual:
