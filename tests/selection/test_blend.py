@@ -130,6 +130,13 @@ def test_what_blends_with_nothing_is_told() -> None:
         ([("OneVsRestSVM", {"kernel": "rbf", "landmarks": 3})], [1.0], "blends with none"),
         ([("OneVsRestSVM", {"C": -1.0})], [1.0], "C=-1.0 is not allowed"),
         ([("LinearSVC", {})], [1.0], "no method is called 'LinearSVC'"),
+        (
+            [("OneVsRestSVM", {"depth": 3})],
+            [1.0],
+            "a member of a blend is the name of a method and its parameters",
+        ),
+        (["OneVsRestSVM"], [1.0], "a member of a blend is the name of a method and its parameters"),
+        ([("OneVsRestSVM", 3)], [1.0], "a member of a blend is the name of a method and its parameters"),
     ):
         with pytest.raises(DataError, match=message):
             Blend(members=members, shares=shares).fit(X, Y)
@@ -235,6 +242,9 @@ def test_damaged_members_are_told() -> None:
     header["params"]["members"] = [["TaxonomyClassifier", {}]]
     header["params"]["shares"] = [1.0]
     with pytest.raises(ModelError, match="no method is called 'TaxonomyClassifier'"):
+        Blend._unpack(header, arrays, True)
+    header["params"]["members"] = [["OneVsRestSVM", {"depth": 3}]]
+    with pytest.raises(ModelError, match="a member of a blend is the name of a method and its parameters"):
         Blend._unpack(header, arrays, True)
 
 

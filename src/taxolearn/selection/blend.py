@@ -144,18 +144,31 @@ class Blend(AnswersByProbability):
             )
         for share in self.shares:
             positive("share", share)
-        for name, parameters in self.members:
-            kind = kind_of(name)
-            if not blends(kind(**parameters)):
+        for member in self.members:
+            model = _made(member)
+            if not blends(model):
                 raise DataError(
-                    f"{name} has a kernel, or does not answer by the best score of all classes; it blends with none"
+                    f"{member[0]} has a kernel, or does not answer by the best score of all classes; it blends with none"
                 )
-            kind(**parameters)._check_parameters()
+            model._check_parameters()
 
     def _judge(self) -> Any:
         """Features are compared by the first member."""
         name, parameters = self.members[0]
         return kind_of(name)(taxonomy=self.taxonomy, n_jobs=self.n_jobs, **parameters)._judge()
+
+
+def _made(member: Any) -> Any:
+    """A member as an estimator; what is none, perhaps from a damaged file, is told."""
+    try:
+        name, parameters = member
+        return kind_of(name)(**parameters)
+    except DataError:
+        raise
+    except (TypeError, ValueError):
+        raise DataError(
+            f"a member of a blend is the name of a method and its parameters, not {show(member)}"
+        ) from None
 
 
 def kind_of(name: str) -> Any:
