@@ -148,7 +148,7 @@ class Blend(AnswersByProbability):
             model = _made(member)
             if not blends(model):
                 raise DataError(
-                    f"{member[0]} has a kernel, or does not answer by the best score of all classes; it blends with none"
+                    f"{member[0]} has a kernel, or does not answer by the best score of all; it blends with none"
                 )
             model._check_parameters()
 
